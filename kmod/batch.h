@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Arguments of commands: headers, windows of entries, user buffers. */
+#ifndef KVS_BATCH_H
+#define KVS_BATCH_H
+
+#include <linux/uio.h>
+#include <linux/kvstash.h>
+
+struct kvs_client;
+struct kvs_key;
+struct kvs_ns;
+
+/* Bytes of entries or results that are carried out between two copies. */
+#define KVS_WINDOW_BYTES	4096
+
+/* Segments that need no memory of their own. */
+#define KVS_VEC_FAST		8
+
+/**
+ * struct kvs_vec - user memory of an entry, checked
+ * @iov:  @nr runs, all within user space
+ * @nr:   runs
+ * @len:  their sum
+ * @fast: where @iov begins
+ */
+struct kvs_vec {
+	struct iovec *iov;
+	unsigned int nr;
+	u64 len;
+	struct iovec fast[KVS_VEC_FAST];
+};
+
+/**
+ * struct kvs_scratch - memory of one batch call, reused by its entries
+ * @now:      ktime_get_ns() of the call
+ * @vec:      the entry's buffers
+ * @key:      the entry's key
+ * @parent:   its parent's
+ * @tag:      its tag
+ * @manifest: its manifest
+ * @window:   entries
+ */
+struct kvs_scratch {
+	u64 now;
+	struct kvs_vec vec;
+	u8 key[KVSTASH_KEY_MAX];
+	u8 parent[KVSTASH_KEY_MAX];
+	u8 tag[KVSTASH_TAG_MAX];
+	u8 manifest[KVSTASH_DIGEST_LEN];
+	u8 window[KVS_WINDOW_BYTES] __aligned(8);
+};
+
+/**
+ * struct kvs_batch_op - a command that takes entries
+ * @size:   of an entry, begins with struct kvstash_result
+ * @rights: KVS_MAY_* that it needs
+ * @run:    carry out an entry; its result is in it
+ * @undo:   its result could not be delivered; or NULL
+ */
+struct kvs_batch_op {
+	size_t size;
+	unsigned int rights;
+	void (*run)(struct kvs_client *client, void *entry, struct kvs_scratch *scratch);
+	void (*undo)(struct kvs_client *client, void *entry);
+};
+
+extern const struct kvs_batch_op kvs_put_op, kvs_reserve_op, kvs_write_op, kvs_commit_op,
+				 kvs_abort_op, kvs_get_op;
+
+long kvs_batch(struct kvs_client *client, void __user *arg, const struct kvs_batch_op *op);
+int kvs_copy_struct(void *dst, size_t ksize, void __user *arg, u32 *usize);
+int kvs_refuse(void __user *arg, size_t reason_at, u32 reason, size_t field_at, u32 field,
+	       int ret);
+int kvs_key_copy(struct kvs_key *key, struct kvs_ns *ns, u8 *data, u64 addr, u16 len, u8 kind,
+		 struct kvstash_result *r);
+int kvs_vec_import(struct kvs_vec *vec, u64 addr, u64 len, u32 nr, struct kvstash_result *r);
+void kvs_vec_release(struct kvs_vec *vec);
+int kvs_check_overlap(const struct iovec *iov, unsigned int nr, struct kvstash_result *r);
+int kvs_client_ready(struct kvs_client *client, unsigned int rights, u32 *reason);
+
+long kvs_exists(struct kvs_client *client, void __user *arg);
+long kvs_remove(struct kvs_client *client, void __user *arg);
+long kvs_lookup(struct kvs_client *client, void __user *arg);
+
+#endif /* KVS_BATCH_H */

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The walk that finds any inconsistency: /sys/kernel/debug/kvstash/check prints
+ * "ok", or a line for each thing that is wrong.
+ *
+ * Locking: kvs_admin_mutex keeps pools and namespaces, kvs_clients_mutex the
+ * clients. Objects are held by reference and locked one at a time, chunks are
+ * read under pool->lock one at a time. Sums over a pool are only compared if its
+ * generation did not change meanwhile; after KVS_CHECK_TRIES the first line is
+ * "ok" and a second one says that the store was changing.
+ */
+#include <linux/bitmap.h>
+#include <linux/seq_file.h>
+#include <linux/vmalloc.h>
+
+#include "client.h"
+#include "debugfs.h"
+#include "index.h"
+#include "object.h"
+#include "write.h"
+
+#define KVS_CHECK_TRIES	3
+#define KVS_CHECK_LINES	32
+
+/**
+ * struct check - a walk over one pool
+ * @pool:   the pool
+ * @pages:  a bit per page that a part or a write has
+ * @committed: pages found in committed parts
+ * @in_flight: pages found in writes
+ * @m:      where findings go
+ * @errors: findings
+ */
+struct check {
+	struct kvs_pool *pool;
+	unsigned long *pages;
+	u64 committed;
+	u64 in_flight;
+	struct seq_file *m;
+	unsigned int errors;
+};
+
+static __printf(2, 3) void wrong(struct check *c, const char *fmt, ...)
+{
+	va_list args;
+
+	if (c->errors++ >= KVS_CHECK_LINES)
+		return;
+	seq_printf(c->m, "pool %s: ", c->pool->name);
+	va_start(args, fmt);
+	seq_vprintf(c->m, fmt, args);
+	va_end(args);
+	seq_putc(c->m, '\n');
+}
+
+/* Each page of @ext belongs to nobody else and is in use. */
+static u64 check_extents(struct check *c, const struct kvs_extents *ext, u64 len)
+{
+	const struct kvs_extent *e = kvs_extents_array(ext);
+	struct kvs_space *space = &c->pool->space;
+	u64 pages = 0;
+	u32 i, p;
+
+	for (i = 0; i < ext->nr; i++) {
+		u32 first = e[i].page, chunk = first >> KVS_CHUNK_ORDER;
+		u32 in_chunk = first & (KVS_CHUNK_PAGES - 1);
+
+		if (chunk >= space->nr || !e[i].nr || in_chunk + e[i].nr > KVS_CHUNK_PAGES) {
+			wrong(c, "extent of %u pages at %u is not in the pool", e[i].nr, first);
+			continue;
+		}
+		for (p = 0; p < e[i].nr; p++) {
+			if (__test_and_set_bit(first + p, c->pages))
+				wrong(c, "page %u has two owners", first + p);
+			if (!test_bit(in_chunk + p, space->chunks[chunk]->used))
+				wrong(c, "page %u is owned, but free", first + p);
+		}
+		pages += e[i].nr;
+	}
+	if (pages != kvs_pages(len))
+		wrong(c, "%llu pages for %llu bytes", pages, len);
+	return pages;
+}
+
+static void check_parts(struct check *c, struct kvs_object *obj)
+{
+	unsigned int i, present = 0, in_flight = 0;
+	u64 bytes = 0;
+
+	for (i = 0; i < obj->nr_parts; i++) {
+		struct kvs_part *part = kvs_object_part(obj, i);
+
+		in_flight += part->state == KVS_PART_IN_FLIGHT;
+		if (part->state != KVS_PART_COMMITTED)
+			continue;
+		present++;
+		bytes += part->len;
+		c->committed += check_extents(c, &part->ext, part->len);
+	}
+	if (present != obj->nr_present || in_flight != obj->nr_in_flight)
+		wrong(c, "object has %u parts and %u in flight, counts %u and %u", present,
+		      in_flight, obj->nr_present, obj->nr_in_flight);
+	if (bytes != obj->bytes)
+		wrong(c, "object has %llu bytes, counts %llu", bytes, obj->bytes);
+	if (obj->state != KVS_FILLING && present != obj->nr_parts)
+		wrong(c, "object is complete with %u of %u parts", present, obj->nr_parts);
+}
+
+static void check_state(struct check *c, struct kvs_object *obj)
+{
+	struct kvs_object *parent = obj->parent;
+
+	switch (obj->state) {
+	case KVS_VISIBLE:
+		if (parent && parent->state != KVS_VISIBLE)
+			wrong(c, "orphan: object is visible, its parent is in state %u",
+			      parent->state);
+		if (!kvs_object_has_children(obj) && obj->listed != KVS_LISTED_NEW &&
+		    obj->listed != KVS_LISTED_PROVEN)
+			wrong(c, "leaf is not listed");
+		break;
+	case KVS_WAITING:
+		if (!parent || parent->state == KVS_VISIBLE)
+			wrong(c, "object waits for a parent that is there");
+		break;
+	case KVS_FILLING:
+		if (hlist_empty(&obj->writes) && obj->listed != KVS_LISTED_IDLE)
+			wrong(c, "nobody fills the object and it is not idle");
+		break;
+	default:
+		wrong(c, "object in the index is in state %u", obj->state);
+	}
+	if (parent && hlist_unhashed(&obj->sibling))
+		wrong(c, "object is no child of its parent");
+}
+
+static void check_object(struct check *c, struct kvs_object *obj, u64 bucket)
+{
+	kvs_object_lock(obj);
+	/* It may be on its way out, or not yet be attached to its parent. */
+	if (obj->state != KVS_DYING && !(obj->flags & KVS_OBJ_REMOVING)) {
+		check_parts(c, obj);
+		check_state(c, obj);
+		if ((obj->hash & c->pool->index->mask) != bucket)
+			wrong(c, "object is in a foreign chain");
+	}
+	kvs_object_unlock(obj);
+}
+
+/* The @skip-th object of a bucket, with a reference. */
+static struct kvs_object *bucket_object(struct kvs_index *index, u64 bucket, u32 skip)
+{
+	struct kvs_object *obj;
+
+	rcu_read_lock();
+	hlist_for_each_entry_rcu(obj, &index->buckets[bucket], hash_node)
+		if (!skip-- && refcount_inc_not_zero(&obj->refs))
+			break;
+	rcu_read_unlock();
+	return obj;
+}
+
+static void check_index(struct check *c)
+{
+	struct kvs_index *index = c->pool->index;
+	struct kvs_object *obj;
+	u64 bucket;
+	u32 skip;
+
+	for (bucket = 0; bucket <= index->mask; bucket++) {
+		for (skip = 0; (obj = bucket_object(index, bucket, skip)); skip++) {
+			check_object(c, obj, bucket);
+			kvs_object_put(obj);
+			cond_resched();
+		}
+		cond_resched();
+	}
+}
+
+static void check_writes(struct check *c)
+{
+	struct kvs_client *client;
+	struct kvs_write *write;
+	unsigned long seq;
+
+	mutex_lock(&kvs_clients_mutex);
+	list_for_each_entry(client, &kvs_clients, list) {
+		xa_for_each(&client->handles, seq, write) {
+			xa_lock(&client->handles);
+			write = xa_load(&client->handles, seq);
+			if (write)
+				refcount_inc(&write->refs);
+			xa_unlock(&client->handles);
+			if (!write)
+				continue;
+			spin_lock(&write->obj->lock);
+			if (write->obj->ns->pool == c->pool && write->ext.nr)
+				c->in_flight += check_extents(c, &write->ext, write->len);
+			spin_unlock(&write->obj->lock);
+			kvs_write_put(write);
+			cond_resched();
+		}
+	}
+	mutex_unlock(&kvs_clients_mutex);
+}
+
+/* What a chunk says of itself; returns its free pages. */
+static u32 check_chunk(struct check *c, u32 i)
+{
+	struct kvs_chunk *chunk = c->pool->space.chunks[i];
+	u32 used, longest, free;
+
+	spin_lock(&c->pool->lock);
+	used = bitmap_weight(chunk->used, KVS_CHUNK_PAGES);
+	longest = kvs_chunk_longest(chunk);
+	free = chunk->free;
+	if (KVS_CHUNK_PAGES - used != free)
+		wrong(c, "chunk %u has %u free pages, counts %u", i, KVS_CHUNK_PAGES - used,
+		      free);
+	if (longest != chunk->longest || list_empty(&chunk->run))
+		wrong(c, "chunk %u has a run of %u, is listed with %u", i, longest,
+		      chunk->longest);
+	spin_unlock(&c->pool->lock);
+	return free;
+}
+
+static void check_sums(struct check *c, const struct kvs_pool_counts *n, u64 free)
+{
+	u64 sum = n->free + n->count[KVS_POOL_COMMITTED] + n->count[KVS_POOL_IN_FLIGHT] +
+		  n->count[KVS_POOL_HELD];
+
+	if (sum != c->pool->pages)
+		wrong(c, "counts add up to %llu of %llu pages", sum, c->pool->pages);
+	if (free != n->free)
+		wrong(c, "%llu pages are free, counted %llu", free, n->free);
+	if (c->committed != n->count[KVS_POOL_COMMITTED])
+		wrong(c, "%llu pages are committed, counted %llu", c->committed,
+		      n->count[KVS_POOL_COMMITTED]);
+	if (c->in_flight != n->count[KVS_POOL_IN_FLIGHT])
+		wrong(c, "%llu pages are in flight, counted %llu", c->in_flight,
+		      n->count[KVS_POOL_IN_FLIGHT]);
+}
+
+static void check_namespaces(struct check *c)
+{
+	struct kvs_ns *ns;
+	struct rb_node *node;
+	unsigned int i;
+	u64 leaves;
+
+	list_for_each_entry(ns, &c->pool->namespaces, list) {
+		leaves = 0;
+		spin_lock(&ns->evict_lock);
+		for (i = 0; i < ARRAY_SIZE(ns->leaves); i++) {
+			node = rb_first_cached(&ns->leaves[i].root);
+			/* The last of the tree, or none: what an insert starts from. */
+			if (ns->leaves[i].newest != rb_last(&ns->leaves[i].root.rb_root))
+				wrong(c, "namespace %s: newest leaf is not the last", ns->name);
+			leaves += !!node;
+		}
+		if (!leaves != !ns->nr_leaves)
+			wrong(c, "namespace %s: counts %llu leaves", ns->name, ns->nr_leaves);
+		spin_unlock(&ns->evict_lock);
+		if (atomic64_read(&ns->pages) < 0 || atomic64_read(&ns->objects) < 0 ||
+		    atomic64_read(&ns->visible) < 0 || atomic64_read(&ns->proven) < 0)
+			wrong(c, "namespace %s: a count is negative", ns->name);
+	}
+}
+
+/* Returns 0, or -EAGAIN if the pool changed and the findings mean nothing. */
+static int check_pool_once(struct check *c)
+{
+	struct kvs_pool_counts before, after;
+	u64 free = 0;
+	u32 i;
+
+	c->committed = 0;
+	c->in_flight = 0;
+	c->errors = 0;
+	bitmap_zero(c->pages, c->pool->space.nr * KVS_CHUNK_PAGES);
+	kvs_pool_sample(c->pool, &before);
+	for (i = 0; i < c->pool->space.nr; i++) {
+		free += check_chunk(c, i);
+		cond_resched();
+	}
+	check_index(c);
+	check_writes(c);
+	check_namespaces(c);
+	kvs_pool_sample(c->pool, &after);
+	if (after.generation != before.generation)
+		return -EAGAIN;
+	check_sums(c, &after, free);
+	return 0;
+}
+
+static int check_pool(struct kvs_pool *pool, struct seq_file *m, bool *changing)
+{
+	struct check c = { .pool = pool, .m = m };
+	size_t count = m->count;
+	unsigned int tries;
+	int ret = -EAGAIN;
+
+	c.pages = vzalloc(BITS_TO_LONGS((u64)pool->space.nr * KVS_CHUNK_PAGES) * sizeof(long));
+	if (!c.pages)
+		return -ENOMEM;
+	for (tries = 0; tries < KVS_CHECK_TRIES && ret; tries++) {
+		m->count = count;
+		ret = check_pool_once(&c);
+	}
+	if (ret) {
+		m->count = count;
+		*changing = true;
+	}
+	vfree(c.pages);
+	return ret ? 0 : c.errors;
+}
+
+int kvs_check_show(struct seq_file *m, void *v)
+{
+	bool changing = false;
+	struct kvs_pool *pool;
+	int errors = 0, ret;
+
+	if (mutex_lock_killable(&kvs_admin_mutex))
+		return -EINTR;
+	list_for_each_entry(pool, &kvs_pools, list) {
+		ret = check_pool(pool, m, &changing);
+		if (ret < 0) {
+			mutex_unlock(&kvs_admin_mutex);
+			return ret;
+		}
+		errors += ret;
+	}
+	mutex_unlock(&kvs_admin_mutex);
+	if (!errors)
+		seq_puts(m, "ok\n");
+	if (changing)
+		seq_puts(m, "a pool was changing: its sums were not compared\n");
+	return 0;
+}

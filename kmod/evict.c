@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Making room.
+ *
+ * Locking: ns->evict_lock guards the leaf tree and the idle list; it nests in
+ * an object's lock. Victims are taken with a reference and killed without it.
+ *
+ * A leaf tree is sorted by the stamp of the last hit as known when the object
+ * was listed. Hits only store a stamp in the object; the evictor compares, and
+ * lists again what was hit since. So it takes exactly the least recently used
+ * leaf, and a hit takes no lock.
+ *
+ * There are two trees: objects never got, and proven ones. Most blocks of a
+ * prompt are never asked for again, so the proven ones have a quarter of the
+ * namespace to themselves: while they use less, a never-got leaf goes first.
+ * Above that, the least recently used leaf of both. On the trace that
+ * Documentation/bench.rst names this hits more than one tree at every size.
+ */
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/rculist.h>
+#include <linux/sched/signal.h>
+
+#include "evict.h"
+#include "object.h"
+#include "result.h"
+
+/* How often the tree is looked at under one hold of the lock. */
+#define KVS_EVICT_SLICE		64
+/* How long a put waits for readers of all that could go, at most. */
+#define KVS_EVICT_WAIT		HZ
+/* One in so many pages of a namespace is kept for proven objects. */
+#define KVS_PROVEN_SHARE	4
+
+static struct workqueue_struct *evict_wq;
+
+int kvs_evict_init(void)
+{
+	evict_wq = alloc_workqueue("kvstash", WQ_UNBOUND, 0);
+	return evict_wq ? 0 : -ENOMEM;
+}
+
+void kvs_evict_exit(void)
+{
+	destroy_workqueue(evict_wq);
+}
+
+static struct kvs_object *leaf_entry(struct rb_node *node)
+{
+	return node ? rb_entry(node, struct kvs_object, leaf) : NULL;
+}
+
+static void leaf_update_oldest(struct kvs_ns *ns)
+{
+	u64 oldest = U64_MAX;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ns->leaves); i++) {
+		struct kvs_object *first = leaf_entry(rb_first_cached(&ns->leaves[i].root));
+
+		if (first)
+			oldest = min(oldest, first->stamp);
+	}
+	WRITE_ONCE(ns->oldest, oldest);
+}
+
+static void leaf_insert(struct kvs_ns *ns, struct kvs_object *obj)
+{
+	bool proven = READ_ONCE(obj->hit), leftmost = true;
+	struct kvs_leaves *leaves = &ns->leaves[proven];
+	struct rb_node **link = &leaves->root.rb_root.rb_node, *parent = NULL;
+
+	obj->stamp = READ_ONCE(obj->used);
+	/* Nearly always it is the newest: no walk. */
+	if (leaves->newest && obj->stamp >= leaf_entry(leaves->newest)->stamp) {
+		parent = leaves->newest;
+		link = &parent->rb_right;
+		leftmost = false;
+	}
+	while (*link) {
+		parent = *link;
+		if (obj->stamp < leaf_entry(parent)->stamp) {
+			link = &parent->rb_left;
+		} else {
+			link = &parent->rb_right;
+			leftmost = false;
+		}
+	}
+	rb_link_node(&obj->leaf, parent, link);
+	rb_insert_color_cached(&obj->leaf, &leaves->root, leftmost);
+	if (!rb_next(&obj->leaf))
+		leaves->newest = &obj->leaf;
+	obj->listed = proven ? KVS_LISTED_PROVEN : KVS_LISTED_NEW;
+	ns->nr_leaves++;
+	if (leftmost)
+		leaf_update_oldest(ns);
+}
+
+static void leaf_erase(struct kvs_ns *ns, struct kvs_object *obj)
+{
+	struct kvs_leaves *leaves = &ns->leaves[obj->listed == KVS_LISTED_PROVEN];
+
+	if (leaves->newest == &obj->leaf)
+		leaves->newest = rb_prev(&obj->leaf);
+	rb_erase_cached(&obj->leaf, &leaves->root);
+	obj->listed = 0;
+	ns->nr_leaves--;
+	leaf_update_oldest(ns);
+}
+
+/**
+ * kvs_evict_list_leaf() - list an object if it is a visible leaf
+ * @obj: with a reference, or as the parent of an object that has one
+ */
+void kvs_evict_list_leaf(struct kvs_object *obj)
+{
+	struct kvs_ns *ns = obj->ns;
+
+	spin_lock(&ns->evict_lock);
+	/* A kill stores DYING before it unlists: it can't be listed after that. */
+	if (!obj->listed && READ_ONCE(obj->state) == KVS_VISIBLE &&
+	    !kvs_object_has_children(obj))
+		leaf_insert(ns, obj);
+	spin_unlock(&ns->evict_lock);
+}
+
+/**
+ * kvs_evict_list_idle() - an incomplete object has nobody who fills it
+ * @obj: its lock is held
+ */
+void kvs_evict_list_idle(struct kvs_object *obj)
+{
+	struct kvs_ns *ns = obj->ns;
+
+	lockdep_assert_held(&obj->lock);
+	spin_lock(&ns->evict_lock);
+	if (!obj->listed) {
+		obj->stamp = get_jiffies_64();
+		list_add_tail(&obj->idle, &ns->idle);
+		obj->listed = KVS_LISTED_IDLE;
+	}
+	spin_unlock(&ns->evict_lock);
+	kvs_collect_kick(ns->pool);
+}
+
+/**
+ * kvs_collect_kick() - look anew at whose time comes next
+ * @pool: an object got idle in it, or a time-out was changed
+ */
+void kvs_collect_kick(struct kvs_pool *pool)
+{
+	mod_delayed_work(evict_wq, &pool->collect, 0);
+}
+
+/** kvs_evict_unlist() - take an object off whichever list it is on */
+void kvs_evict_unlist(struct kvs_object *obj)
+{
+	struct kvs_ns *ns = obj->ns;
+
+	spin_lock(&ns->evict_lock);
+	if (obj->listed == KVS_LISTED_IDLE) {
+		list_del_init(&obj->idle);
+		obj->listed = 0;
+	} else if (obj->listed) {
+		leaf_erase(ns, obj);
+	}
+	spin_unlock(&ns->evict_lock);
+}
+
+/**
+ * struct evict_pass - one look at what could go
+ * @before: objects hit since are not victims
+ * @busy:   somebody was reading one that else would have been
+ */
+struct evict_pass {
+	u64 before;
+	bool busy;
+};
+
+/* The first leaf of a tree, if it was not hit since the pass began. */
+static struct kvs_object *leaf_first(struct kvs_leaves *leaves, u64 before)
+{
+	struct kvs_object *obj = leaf_entry(rb_first_cached(&leaves->root));
+
+	return obj && obj->stamp <= before ? obj : NULL;
+}
+
+/* Which leaf is next, as far as the trees know. */
+static struct kvs_object *leaf_next(struct kvs_ns *ns, u64 before)
+{
+	struct kvs_object *new = leaf_first(&ns->leaves[0], before);
+	struct kvs_object *proven = leaf_first(&ns->leaves[1], before);
+
+	if (!new || !proven)
+		return new ?: proven;
+	if (atomic64_read(&ns->proven) < atomic64_read(&ns->pages) / KVS_PROVEN_SHARE)
+		return new;
+	return new->stamp <= proven->stamp ? new : proven;
+}
+
+/* The least recently used leaf, with a reference; NULL with *@more: go on. */
+static struct kvs_object *leaf_victim(struct kvs_ns *ns, struct evict_pass *pass, bool *more)
+{
+	struct kvs_object *obj;
+	unsigned int i;
+
+	for (i = 0; i < KVS_EVICT_SLICE; i++) {
+		*more = false;
+		obj = leaf_next(ns, pass->before);
+		if (!obj)
+			return NULL;
+		*more = true;
+		if (kvs_object_has_children(obj)) {
+			leaf_erase(ns, obj);
+		} else if (READ_ONCE(obj->used) > obj->stamp) {
+			leaf_erase(ns, obj);
+			leaf_insert(ns, obj);
+		} else if (kvs_object_held(obj, 0)) {
+			pass->busy = true;
+			WRITE_ONCE(obj->used, ktime_get_ns());
+		} else {
+			/* Listed, so the index's reference is still there. */
+			refcount_inc(&obj->refs);
+			return obj;
+		}
+	}
+	return NULL;
+}
+
+/* Evict one object of @ns; false if none could go. */
+static bool evict_one(struct kvs_ns *ns, struct evict_pass *pass)
+{
+	struct kvs_object *obj;
+	bool more, done;
+
+	do {
+		spin_lock(&ns->evict_lock);
+		obj = leaf_victim(ns, pass, &more);
+		spin_unlock(&ns->evict_lock);
+		if (obj) {
+			done = kvs_object_evict(obj);
+			kvs_object_put(obj);
+			if (done)
+				return true;
+		}
+		cond_resched();
+	} while (more);
+	return false;
+}
+
+/* The longest idle object, if it is idle since before @since (jiffies). */
+static struct kvs_object *idle_victim(struct kvs_ns *ns, u64 since)
+{
+	struct kvs_object *obj;
+
+	spin_lock(&ns->evict_lock);
+	obj = list_first_entry_or_null(&ns->idle, struct kvs_object, idle);
+	if (obj && time_before_eq64(obj->stamp, since))
+		refcount_inc(&obj->refs);
+	else
+		obj = NULL;
+	spin_unlock(&ns->evict_lock);
+	return obj;
+}
+
+/* Collect one idle object, unless somebody has begun to fill it again. */
+static bool collect_one(struct kvs_ns *ns, u64 since)
+{
+	struct kvs_object *obj = idle_victim(ns, since);
+	bool idle;
+
+	if (!obj)
+		return false;
+	spin_lock(&obj->lock);
+	idle = obj->state == KVS_FILLING && hlist_empty(&obj->writes);
+	if (idle)
+		obj->flags |= KVS_OBJ_REMOVING;
+	spin_unlock(&obj->lock);
+	if (idle)
+		kvs_object_kill_tree(obj, KVS_KILL_COLLECT);
+	kvs_object_put(obj);
+	return true;
+}
+
+/* The namespace of @pool with the oldest leaf or with idle objects, held. */
+static struct kvs_ns *pool_victim(struct kvs_pool *pool, bool idle)
+{
+	struct kvs_ns *ns, *best = NULL;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(ns, &pool->namespaces, list) {
+		if (idle ? list_empty(&ns->idle) : READ_ONCE(ns->oldest) == U64_MAX)
+			continue;
+		if (!best || (!idle && READ_ONCE(ns->oldest) < READ_ONCE(best->oldest)))
+			best = ns;
+	}
+	if (best && !refcount_inc_not_zero(&best->refs))
+		best = NULL;
+	rcu_read_unlock();
+	return best;
+}
+
+/* Free something in @pool: idle objects first, then the oldest leaf. */
+static bool pool_evict(struct kvs_pool *pool, struct evict_pass *pass)
+{
+	struct kvs_ns *ns;
+	bool done = false;
+
+	ns = pool_victim(pool, true);
+	if (ns) {
+		done = collect_one(ns, U64_MAX);
+		kvs_ns_put(ns);
+	}
+	if (done)
+		return true;
+	ns = pool_victim(pool, false);
+	if (ns) {
+		done = evict_one(ns, pass);
+		kvs_ns_put(ns);
+	}
+	return done;
+}
+
+/* Free something of @ns alone, which is over its quota. */
+static bool ns_evict(struct kvs_ns *ns, struct evict_pass *pass)
+{
+	return collect_one(ns, U64_MAX) || evict_one(ns, pass);
+}
+
+/*
+ * All that could go is being read. Wait until a reader lets go or pages come
+ * back, for a while: a reader may be stopped for ever in a page fault of its
+ * own making. The cap on one sleep covers a wake-up missed between the pass and
+ * here. Returns 0 to try again.
+ */
+static int wait_for_readers(struct kvs_pool *pool, unsigned long *left)
+{
+	DEFINE_WAIT(wait);
+	long nap = min_t(long, *left, HZ / 50 + 1);
+
+	if (!*left)
+		return -ENOSPC;
+	prepare_to_wait(&pool->freed, &wait, TASK_KILLABLE);
+	*left -= nap - schedule_timeout(nap);
+	finish_wait(&pool->freed, &wait);
+	return 0;
+}
+
+/*
+ * Evict once, from @ns alone or from the whole pool. Returns 0 to try again,
+ * -ENOSPC if nothing could go, -EINTR if killed.
+ */
+static int reclaim_once(struct kvs_ns *ns, bool own, unsigned long *left)
+{
+	struct evict_pass pass = { .before = ktime_get_ns() };
+	bool done;
+
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	done = own ? ns_evict(ns, &pass) : pool_evict(ns->pool, &pass);
+	cond_resched();
+	if (done)
+		return 0;
+	/* Hidden, but a reader or another evictor has not let go yet. */
+	if (READ_ONCE(ns->pool->count[KVS_POOL_HELD]))
+		pass.busy = true;
+	return pass.busy ? wait_for_readers(ns->pool, left) : -ENOSPC;
+}
+
+/* Charge @pages if they fit @quota (pages); a charge that fails is never seen. */
+static bool charge_fits(struct kvs_ns *ns, u64 pages, u64 quota, u64 *missing)
+{
+	s64 now = atomic64_read(&ns->pages);
+
+	do {
+		if (now + pages > quota) {
+			*missing = (now + pages - quota) << KVS_PAGE_SHIFT;
+			return false;
+		}
+	} while (!atomic64_try_cmpxchg(&ns->pages, &now, now + pages));
+	return true;
+}
+
+/* Charge @pages to @ns, evicting its own while it would be over its quota. */
+static int charge(struct kvs_ns *ns, u64 pages, unsigned long *left,
+		  struct kvstash_result *r)
+{
+	u64 bytes = READ_ONCE(ns->config.quota_bytes), missing;
+	u64 quota = bytes ? bytes >> KVS_PAGE_SHIFT : S64_MAX;
+	int ret;
+
+	if (pages > quota)
+		return kvs_result(r, -EDQUOT, KVSTASH_R_QUOTA_BYTES,
+				  (pages - quota) << KVS_PAGE_SHIFT);
+	while (!charge_fits(ns, pages, quota, &missing)) {
+		ret = reclaim_once(ns, true, left);
+		if (ret == -EINTR)
+			return kvs_result(r, ret, KVSTASH_R_INTERRUPTED, 0);
+		if (ret)
+			return kvs_result(r, -EDQUOT, KVSTASH_R_QUOTA_BYTES, missing);
+	}
+	return 0;
+}
+
+/**
+ * kvs_reclaim_alloc() - take pages for a part, evicting what must go for them
+ * @ns:    who is charged
+ * @pages: how many
+ * @ext:   out
+ * @r:     out: why not
+ *
+ * Return: 0 or a negative errno.
+ */
+int kvs_reclaim_alloc(struct kvs_ns *ns, u64 pages, struct kvs_extents *ext,
+		      struct kvstash_result *r)
+{
+	unsigned long left = KVS_EVICT_WAIT;
+	struct kvs_pool *pool = ns->pool;
+	u64 missing = 0, generation;
+	bool direct = false;
+	int ret;
+
+	ret = charge(ns, pages, &left, r);
+	if (ret)
+		return ret;
+	for (;;) {
+		generation = READ_ONCE(pool->generation);
+		ret = kvs_pool_alloc(pool, pages, ext, &missing);
+		if (!ret)
+			return 0;
+		if (ret != -ENOSPC)
+			break;
+		if (!direct)
+			atomic64_inc(&pool->direct);
+		direct = true;
+		ret = reclaim_once(ns, false, &left);
+		/* Somebody else's eviction may have made the room meanwhile. */
+		if (ret == -ENOSPC && READ_ONCE(pool->free) >= pages &&
+		    READ_ONCE(pool->generation) != generation)
+			continue;
+		if (ret)
+			break;
+	}
+	atomic64_sub(pages, &ns->pages);
+	if (ret == -EINTR)
+		return kvs_result(r, ret, KVSTASH_R_INTERRUPTED, 0);
+	if (ret == -ENOMEM)
+		return kvs_result(r, ret, KVSTASH_R_NO_MEMORY, 0);
+	atomic64_inc(&pool->no_space);
+	return kvs_result(r, ret, KVSTASH_R_NO_SPACE, missing);
+}
+
+/**
+ * kvs_reclaim_object() - make room for one more object in a quota of objects
+ * @ns: the namespace
+ * @r:  out: why not
+ *
+ * Return: 0 or a negative errno.
+ */
+int kvs_reclaim_object(struct kvs_ns *ns, struct kvstash_result *r)
+{
+	unsigned long left = KVS_EVICT_WAIT;
+	u64 quota = READ_ONCE(ns->config.quota_objects);
+	int ret;
+
+	while (quota && atomic64_read(&ns->objects) >= quota) {
+		ret = reclaim_once(ns, true, &left);
+		if (ret == -EINTR)
+			return kvs_result(r, ret, KVSTASH_R_INTERRUPTED, 0);
+		if (ret)
+			return kvs_result(r, -EDQUOT, KVSTASH_R_QUOTA_OBJECTS, quota);
+	}
+	return 0;
+}
+
+void kvs_reclaim_kick(struct kvs_pool *pool)
+{
+	queue_work(evict_wq, &pool->reclaim);
+}
+
+/* Between the watermarks: ahead of need, so that puts seldom evict. */
+void kvs_reclaim_work(struct work_struct *work)
+{
+	struct kvs_pool *pool = container_of(work, struct kvs_pool, reclaim);
+	struct evict_pass pass = { .before = ktime_get_ns() };
+
+	while (READ_ONCE(pool->free) < pool->wm_high && pool_evict(pool, &pass))
+		cond_resched();
+}
+
+/*
+ * A namespace with an idle object whose time has come, held, or NULL; *@next is
+ * then how many jiffies the next one has left.
+ */
+static struct kvs_ns *collect_due(struct kvs_pool *pool, u64 now, u64 *since, u64 *next)
+{
+	struct kvs_object *obj;
+	struct kvs_ns *ns;
+	bool due = false;
+
+	*next = U64_MAX;
+	rcu_read_lock();
+	list_for_each_entry_rcu(ns, &pool->namespaces, list) {
+		u64 age = msecs_to_jiffies(READ_ONCE(ns->config.incomplete_ms));
+
+		spin_lock(&ns->evict_lock);
+		obj = list_first_entry_or_null(&ns->idle, struct kvs_object, idle);
+		due = obj && obj->stamp + age <= now;
+		if (obj && !due)
+			*next = min(*next, obj->stamp + age - now);
+		spin_unlock(&ns->evict_lock);
+		if (!due)
+			continue;
+		due = refcount_inc_not_zero(&ns->refs);
+		*since = now - age;
+		break;
+	}
+	rcu_read_unlock();
+	return due ? ns : NULL;
+}
+
+/* Collect what has been idle for its namespace's time; come back for the rest. */
+void kvs_collect_work(struct work_struct *work)
+{
+	struct kvs_pool *pool = container_of(to_delayed_work(work), struct kvs_pool, collect);
+	u64 since, next;
+	struct kvs_ns *ns;
+
+	while ((ns = collect_due(pool, get_jiffies_64(), &since, &next))) {
+		while (collect_one(ns, since))
+			cond_resched();
+		kvs_ns_put(ns);
+	}
+	if (next != U64_MAX)
+		queue_delayed_work(evict_wq, &pool->collect, next);
+}

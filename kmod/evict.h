@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Making room: the leaf tree, idle objects, reclaim. */
+#ifndef KVS_EVICT_H
+#define KVS_EVICT_H
+
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+struct kvs_extents;
+struct kvs_ns;
+struct kvs_object;
+struct kvs_pool;
+struct kvstash_result;
+
+int kvs_evict_init(void);
+void kvs_evict_exit(void);
+void kvs_evict_list_leaf(struct kvs_object *obj);
+void kvs_evict_list_idle(struct kvs_object *obj);
+void kvs_evict_unlist(struct kvs_object *obj);
+int kvs_reclaim_alloc(struct kvs_ns *ns, u64 pages, struct kvs_extents *ext,
+		      struct kvstash_result *r);
+int kvs_reclaim_object(struct kvs_ns *ns, struct kvstash_result *r);
+void kvs_reclaim_kick(struct kvs_pool *pool);
+void kvs_collect_kick(struct kvs_pool *pool);
+void kvs_reclaim_work(struct work_struct *work);
+void kvs_collect_work(struct work_struct *work);
+
+#endif /* KVS_EVICT_H */

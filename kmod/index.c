@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The index: chains of objects in buckets.
+ *
+ * Locking: lookups run under RCU only. A bucket lock guards each change of a
+ * chain, and the check for a duplicate before an insert. What a lookup compares
+ * (hash, namespace, kind, key) never changes while the object is in its chain.
+ */
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/siphash.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "index.h"
+#include "ns.h"
+#include "object.h"
+#include "pool.h"
+
+#define KVS_BUCKETS_MIN	1024
+#define KVS_BUCKETS_MAX	(1ULL << 31)
+
+/**
+ * kvs_index_create() - make an index
+ * @objects: objects to lay it out for
+ * @node:    NUMA node of the table
+ *
+ * Return: the index or NULL.
+ */
+struct kvs_index *kvs_index_create(u64 objects, int node)
+{
+	u64 nr = roundup_pow_of_two(clamp_t(u64, objects, KVS_BUCKETS_MIN, KVS_BUCKETS_MAX));
+	struct kvs_index *index;
+
+	index = kzalloc(sizeof(*index), GFP_KERNEL);
+	if (!index)
+		return NULL;
+	index->mask = nr - 1;
+	index->hash_mask = kvs_hash_bits >= 64 ? U64_MAX : BIT_ULL(kvs_hash_bits) - 1;
+	/* vmalloc: kvmalloc would refuse tables above 2 GiB */
+	index->buckets = vzalloc_node(nr * sizeof(*index->buckets), node);
+	if (!index->buckets)
+		goto err;
+	if (alloc_bucket_spinlocks(&index->locks, &index->lock_mask, min(nr, 16384ULL), 64,
+				   GFP_KERNEL))
+		goto err;
+	return index;
+err:
+	vfree(index->buckets);
+	kfree(index);
+	return NULL;
+}
+
+void kvs_index_destroy(struct kvs_index *index)
+{
+	if (!index)
+		return;
+	free_bucket_spinlocks(index->locks);
+	vfree(index->buckets);
+	kfree(index);
+}
+
+/**
+ * kvs_index_hash() - hash a key
+ * @ns:   namespace; its secret keeps others from computing collisions
+ * @kind: kind of object
+ * @data: key
+ * @len:  its length
+ */
+u64 kvs_index_hash(const struct kvs_ns *ns, u8 kind, const u8 *data, u16 len)
+{
+	u64 hash = siphash(data, len, &ns->hash_key);
+
+	/* Kinds differ by comparison; the product only keeps them apart. */
+	hash ^= kind * 0x9e3779b97f4a7c15ULL;
+	return hash & ns->pool->index->hash_mask;
+}
+
+static bool object_matches(const struct kvs_object *obj, const struct kvs_key *key)
+{
+	return obj->hash == key->hash && obj->ns == key->ns &&
+	       obj->key_len == key->len && obj->kind == key->kind &&
+	       READ_ONCE(obj->state) != KVS_DYING &&
+	       !memcmp(obj->key, key->data, key->len);
+}
+
+/**
+ * kvs_index_find_rcu() - find an object in any state but dying
+ * @key: what to find
+ *
+ * Context: under rcu_read_lock(), for as long as the object is used.
+ *
+ * Return: the object, without a reference, or NULL.
+ */
+struct kvs_object *kvs_index_find_rcu(const struct kvs_key *key)
+{
+	struct kvs_object *obj;
+
+	hlist_for_each_entry_rcu(obj, kvs_index_bucket(key->ns->pool->index, key->hash),
+				 hash_node)
+		if (object_matches(obj, key))
+			return obj;
+	return NULL;
+}
+
+/**
+ * kvs_index_get() - find an object and take a reference
+ * @key: what to find
+ *
+ * Return: the object, for kvs_object_put(), or NULL.
+ */
+struct kvs_object *kvs_index_get(const struct kvs_key *key)
+{
+	struct kvs_object *obj;
+
+	rcu_read_lock();
+	obj = kvs_index_find_rcu(key);
+	/* The last reference went while we looked: it is dying, so a miss. */
+	if (obj && !refcount_inc_not_zero(&obj->refs))
+		obj = NULL;
+	rcu_read_unlock();
+	return obj;
+}
+
+static spinlock_t *index_lock(const struct kvs_index *index, u64 hash)
+{
+	return &index->locks[hash & index->mask & index->lock_mask];
+}
+
+/**
+ * kvs_index_insert() - put an object into its chain unless its key is there
+ * @obj: wholly initialised
+ *
+ * Return: NULL, or the object that is there, with a reference.
+ */
+struct kvs_object *kvs_index_insert(struct kvs_object *obj)
+{
+	struct kvs_index *index = obj->ns->pool->index;
+	struct kvs_key key = {
+		.data = obj->key, .len = obj->key_len, .kind = obj->kind,
+		.ns = obj->ns, .hash = obj->hash,
+	};
+	spinlock_t *lock = index_lock(index, obj->hash);
+	struct kvs_object *there;
+
+	rcu_read_lock();
+	spin_lock(lock);
+	there = kvs_index_find_rcu(&key);
+	if (there && !refcount_inc_not_zero(&there->refs))
+		there = NULL;
+	if (!there)
+		hlist_add_head_rcu(&obj->hash_node, kvs_index_bucket(index, obj->hash));
+	spin_unlock(lock);
+	rcu_read_unlock();
+	return there;
+}
+
+/**
+ * kvs_index_remove() - take an object out of its chain
+ * @obj: in its chain, dying
+ */
+void kvs_index_remove(struct kvs_object *obj)
+{
+	spinlock_t *lock = index_lock(obj->ns->pool->index, obj->hash);
+
+	spin_lock(lock);
+	hlist_del_rcu(&obj->hash_node);
+	spin_unlock(lock);
+}

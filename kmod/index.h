@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Find objects by key: one table per pool, laid out once. */
+#ifndef KVS_INDEX_H
+#define KVS_INDEX_H
+
+#include <linux/rculist.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+struct kvs_ns;
+struct kvs_object;
+
+/**
+ * struct kvs_index - the table
+ * @buckets:   chains of objects
+ * @mask:      buckets - 1
+ * @hash_mask: bits of the hash that are used; all, but in tests of collisions
+ * @locks:     bucket locks, shared by buckets
+ * @lock_mask: locks - 1
+ */
+struct kvs_index {
+	struct hlist_head *buckets;
+	u64 mask;
+	u64 hash_mask;
+	spinlock_t *locks;	/* each guards the chains of its buckets */
+	unsigned int lock_mask;
+};
+
+/**
+ * struct kvs_key - what an object is found by
+ * @data: bytes, in kernel memory
+ * @ns:   namespace
+ * @hash: kvs_index_hash()
+ * @len:  bytes of @data
+ * @kind: KVSTASH_KIND_*
+ */
+struct kvs_key {
+	const u8 *data;
+	struct kvs_ns *ns;
+	u64 hash;
+	u16 len;
+	u8 kind;
+};
+
+struct kvs_index *kvs_index_create(u64 objects, int node);
+void kvs_index_destroy(struct kvs_index *index);
+u64 kvs_index_hash(const struct kvs_ns *ns, u8 kind, const u8 *data, u16 len);
+struct kvs_object *kvs_index_find_rcu(const struct kvs_key *key);
+struct kvs_object *kvs_index_get(const struct kvs_key *key);
+struct kvs_object *kvs_index_insert(struct kvs_object *obj);
+void kvs_index_remove(struct kvs_object *obj);
+
+static inline u64 kvs_index_bytes(const struct kvs_index *index)
+{
+	return (index->mask + 1) * sizeof(*index->buckets) +
+	       ((u64)index->lock_mask + 1) * sizeof(*index->locks);
+}
+
+static inline struct hlist_head *kvs_index_bucket(const struct kvs_index *index, u64 hash)
+{
+	return &index->buckets[hash & index->mask];
+}
+
+#endif /* KVS_INDEX_H */

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Namespaces: a tenant's key space, rights, limits and counters. */
+#ifndef KVS_NS_H
+#define KVS_NS_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+#include <linux/refcount.h>
+#include <linux/siphash.h>
+#include <linux/spinlock.h>
+#include <linux/uidgid.h>
+#include <linux/kvstash.h>
+
+#include "stats.h"
+
+struct kvs_pool;
+struct netlink_ext_ack;
+struct proc_dir_entry;
+
+#define KVS_NS_DEFAULT		"default"
+#define KVS_INCOMPLETE_MS	30000
+
+/**
+ * struct kvs_ns_config - what an operator sets
+ * @uid, @gid, @mode: rights, as a file's (only the r and w bits)
+ * @quota_bytes:   pool bytes, 0: no limit but the pool
+ * @quota_objects: objects, 0: no limit
+ * @lease_bytes:   lease budget, 0: half of the quota or pool
+ * @incomplete_ms: how long an idle incomplete object is kept
+ */
+struct kvs_ns_config {
+	kuid_t uid;
+	kgid_t gid;
+	umode_t mode;
+	u64 quota_bytes;
+	u64 quota_objects;
+	u64 lease_bytes;
+	u32 incomplete_ms;
+};
+
+/**
+ * struct kvs_leaves - a leaf tree
+ * @root:   objects by kvs_object.stamp
+ * @newest: the last
+ */
+struct kvs_leaves {
+	struct rb_root_cached root;
+	struct rb_node *newest;
+};
+
+/**
+ * struct kvs_ns - a namespace
+ * @list:      in pool->namespaces; changed under kvs_admin_mutex, read by RCU
+ * @refs:      see Documentation/design.rst, "References"
+ * @pool:      where it lives
+ * @name:      unique
+ * @config:    single words, read without a lock
+ * @hash_key:  random
+ * @clients:   bound clients; more only under kvs_admin_mutex
+ * @dying:     takes no client any more, under kvs_admin_mutex
+ * @pages:     pages charged, hidden and in flight ones too
+ * @objects:   objects in the index
+ * @visible:   of these visible
+ * @proven:    pages of the objects that were got at least once
+ * @evict_lock: guards @leaves, @nr_leaves, @idle
+ * @leaves:    visible objects without children (and some that got children
+ *             since): never got, and proven
+ * @nr_leaves: entries of @leaves
+ * @oldest:    least stamp in @leaves, U64_MAX if none; read without lock
+ * @idle:      idle incomplete objects, the longest idle first
+ * @stats:     counters
+ * @proc:      its file
+ */
+struct kvs_ns {
+	struct list_head list;
+	refcount_t refs;
+	struct kvs_pool *pool;
+	char name[KVSTASH_NAME_MAX];
+	struct kvs_ns_config config;
+	siphash_key_t hash_key;
+	atomic_t clients;
+	atomic64_t pages;
+	atomic64_t objects;
+	atomic64_t visible;
+	atomic64_t proven;
+	bool dying;
+
+	spinlock_t evict_lock;	/* see above */
+	struct kvs_leaves leaves[2];
+	u64 nr_leaves;
+	u64 oldest;
+	struct list_head idle;
+
+	struct kvs_stats __percpu *stats;
+	struct proc_dir_entry *proc;
+};
+
+extern struct mutex kvs_admin_mutex;
+extern struct list_head kvs_pools;
+
+bool kvs_name_valid(const char *name);
+struct kvs_pool *kvs_pool_by_name(const char *name);
+struct kvs_ns *kvs_ns_by_name(const char *name);
+int kvs_pool_new(const char *name, u64 bytes, int node, u64 objects,
+		 struct netlink_ext_ack *extack);
+int kvs_pool_del(struct kvs_pool *pool, struct netlink_ext_ack *extack);
+int kvs_ns_new(const char *name, struct kvs_pool *pool, const struct kvs_ns_config *config,
+	       struct netlink_ext_ack *extack);
+int kvs_ns_del(struct kvs_ns *ns, struct netlink_ext_ack *extack);
+void kvs_ns_config_default(struct kvs_ns_config *config);
+int kvs_ns_rights(const struct kvs_ns *ns);
+struct kvs_ns *kvs_ns_bind(const char *name);
+void kvs_ns_unbind(struct kvs_ns *ns);
+void kvs_ns_put(struct kvs_ns *ns);
+void kvs_ns_sum(const struct kvs_ns *ns, struct kvs_stats *sum);
+void kvs_pools_exit(void);
+
+#endif /* KVS_NS_H */

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Objects: what a key names. States, references and locks are told in
+ * Documentation/design.rst.
+ */
+#ifndef KVS_OBJECT_H
+#define KVS_OBJECT_H
+
+#include <linux/list.h>
+#include <linux/rbtree.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/kvstash.h>
+
+#include "index.h"
+#include "ns.h"
+#include "pool.h"
+
+struct kvs_write;
+
+enum kvs_state {
+	KVS_FILLING,
+	KVS_WAITING,
+	KVS_VISIBLE,
+	KVS_DYING,
+};
+
+enum kvs_part_state {
+	KVS_PART_ABSENT,
+	KVS_PART_IN_FLIGHT,
+	KVS_PART_COMMITTED,
+};
+
+/**
+ * struct kvs_part - a part
+ * @len:   bytes, once it is in flight
+ * @state: enum kvs_part_state
+ * @ext:   its pages, once committed
+ */
+struct kvs_part {
+	u64 len : 48;
+	u64 state : 16;
+	struct kvs_extents ext;
+};
+
+/**
+ * struct kvs_extra - the rest of an identity, where there is one
+ * @manifest: digest, or zeros
+ * @has_manifest: @manifest is meant
+ * @tag_len:  bytes of @tag
+ * @tag:      opaque
+ */
+struct kvs_extra {
+	u8 manifest[KVSTASH_DIGEST_LEN];
+	bool has_manifest;
+	u16 tag_len;
+	u8 tag[];
+};
+
+/* kvs_object.flags, under its lock; the first is fixed at creation */
+#define KVS_OBJ_ROOTED		0x01	/* its parent was missing when it was put */
+#define KVS_OBJ_REMOVING	0x02	/* takes no child and no part any more */
+
+/* kvs_object.listed, under ns->evict_lock */
+#define KVS_LISTED_NEW		1	/* in ns->leaves[0] */
+#define KVS_LISTED_PROVEN	2	/* in ns->leaves[1] */
+#define KVS_LISTED_IDLE		3
+
+/**
+ * struct kvs_object - an object
+ * @hash_node:  in its chain of the index
+ * @hash:       kvs_index_hash() of the key
+ * @key_len, @kind, @key: the key
+ * @state:      enum kvs_state; written under @lock (and the parent's), read by
+ *              lookups without
+ * @refs:       see Documentation/design.rst, "References"
+ * @ns:         namespace
+ * @bytes:      length of the parts committed
+ * @nr_parts:   parts
+ * @nr_present: parts committed
+ * @nr_in_flight: parts that a living client is writing
+ * @extra:      manifest and tag, or NULL; fixed
+ * @used:       time of the last hit; stored by readers without a lock
+ * @lock:       guards @state, @flags, the parts, @writes, @children, @waiting
+ * @flags:      KVS_OBJ_*
+ * @listed:     KVS_LISTED_*
+ * @hit:        got at least once
+ * @parent:     with a reference, or NULL; fixed
+ * @children:   published children, or being filled; under @lock
+ * @waiting:    complete children that wait for this object to be visible
+ * @sibling:    in one of the parent's lists, under the parent's lock
+ * @leaf:       in ns->leaves while visible, under ns->evict_lock
+ * @idle:       in ns->idle while filling, under ns->evict_lock
+ * @writes:     writes of its parts while filling
+ * @rcu:        frees it when it is dead
+ * @stamp:      key in ns->leaves, or since when it is idle (jiffies)
+ * @part:       the part, if @nr_parts is 1
+ * @parts:      the parts, if more
+ */
+struct kvs_object {
+	/* what a lookup reads is in the first cache line, and the key */
+	struct hlist_node hash_node;
+	u64 hash;
+	u16 key_len;
+	u8 kind;
+	u8 state;
+	refcount_t refs;
+	struct kvs_ns *ns;
+	u64 bytes;
+	u16 nr_parts;
+	u16 nr_present;
+	u16 nr_in_flight;
+	u8 listed;
+	u8 hit;
+	struct kvs_extra *extra;
+
+	u64 used;
+	spinlock_t lock;	/* see above */
+	u8 flags;
+	struct kvs_object *parent;
+	struct hlist_head children;
+	struct hlist_head waiting;
+	struct hlist_node sibling;
+	union {
+		struct rb_node leaf;
+		struct {
+			struct list_head idle;
+			struct hlist_head writes;
+		};
+		struct rcu_head rcu;
+	};
+	u64 stamp;
+	union {
+		struct kvs_part part;
+		struct kvs_part *parts;
+	};
+	u8 key[];
+};
+
+static inline struct kvs_part *kvs_object_part(struct kvs_object *obj, unsigned int i)
+{
+	return obj->nr_parts == 1 ? &obj->part : &obj->parts[i];
+}
+
+/* Pairs with the release when it is published: parts and bytes are there. */
+static inline bool kvs_object_visible(const struct kvs_object *obj)
+{
+	return smp_load_acquire(&obj->state) == KVS_VISIBLE;
+}
+
+/**
+ * kvs_object_hit() - note that an object was got; takes no lock
+ * @obj: with a reference
+ * @now: ktime_get_ns() of the command
+ */
+static inline void kvs_object_hit(struct kvs_object *obj, u64 now)
+{
+	WRITE_ONCE(obj->used, now);
+	if (!READ_ONCE(obj->hit) && !xchg(&obj->hit, 1))
+		atomic64_add(kvs_pages(obj->bytes), &obj->ns->proven);
+}
+
+/* Somebody beside the index and the caller holds it: not to be evicted. */
+static inline bool kvs_object_held(const struct kvs_object *obj, unsigned int own)
+{
+	return refcount_read(&obj->refs) > 1 + own;
+}
+
+static inline bool kvs_object_has_children(const struct kvs_object *obj)
+{
+	return !hlist_empty(&obj->children) || !hlist_empty(&obj->waiting);
+}
+
+/**
+ * struct kvs_identity - what a put says of an object
+ * @key:      the key
+ * @parent:   the parent's key; @parent.len 0: none
+ * @manifest: KVSTASH_DIGEST_LEN bytes, or NULL
+ * @tag:      @tag_len bytes
+ * @tag_len:  0: no tag
+ * @parts:    part count
+ * @root_if_no_parent: a missing parent starts a chain
+ */
+struct kvs_identity {
+	struct kvs_key key;
+	struct kvs_key parent;
+	const u8 *manifest;
+	const u8 *tag;
+	u16 tag_len;
+	u16 parts;
+	bool root_if_no_parent;
+};
+
+enum kvs_kill_why {
+	KVS_KILL_REMOVE,
+	KVS_KILL_EVICT,
+	KVS_KILL_COLLECT,
+	KVS_KILL_EMPTY,
+	KVS_KILL_WITH_PARENT,
+	KVS_NR_KILLS,
+};
+
+int kvs_object_init(void);
+void kvs_object_exit(void);
+struct kvs_object *kvs_object_alloc(const struct kvs_identity *id, struct kvs_object *parent);
+void kvs_object_discard(struct kvs_object *obj);
+int kvs_object_attach(struct kvs_object *obj);
+u32 kvs_object_mismatch(const struct kvs_object *obj, const struct kvs_identity *id,
+			u64 *detail);
+void kvs_object_put(struct kvs_object *obj);
+void kvs_object_lock(struct kvs_object *obj);
+void kvs_object_unlock(struct kvs_object *obj);
+bool kvs_object_publish(struct kvs_object *obj);
+void kvs_object_published(struct kvs_object *obj);
+bool kvs_object_kill(struct kvs_object *obj, enum kvs_kill_why why);
+void kvs_object_kill_tree(struct kvs_object *root, enum kvs_kill_why why);
+int kvs_object_remove(struct kvs_object *obj);
+void kvs_object_absence(const struct kvs_object *obj, struct kvstash_result *r);
+bool kvs_object_evict(struct kvs_object *obj);
+void kvs_object_settle(struct kvs_object *obj);
+size_t kvs_object_meta(const struct kvs_object *obj);
+
+#endif /* KVS_OBJECT_H */

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * kvstash: the ioctl interface of /dev/kvstash
+ *
+ * Rules of every structure here:
+ *  - the layout is the same for 32-bit and 64-bit callers;
+ *  - the first member of an argument is its size as the caller knows it. A
+ *    larger one is taken if all bytes that this kernel does not know are zero
+ *    (else E2BIG); one smaller than the first version is refused (EINVAL);
+ *  - reserved members and unknown flags must be zero (EINVAL);
+ *  - user addresses travel as 64-bit integers.
+ *
+ * A command takes a batch. The call as a whole fails only if its header is
+ * malformed or its entry or result array cannot be read or written; @reason
+ * and @field of the header then say which member was refused. Otherwise it
+ * returns 0 and each entry has its own result, in the order given.
+ */
+#ifndef _UAPI_LINUX_KVSTASH_H
+#define _UAPI_LINUX_KVSTASH_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define KVSTASH_ABI_VERSION	1
+
+#define KVSTASH_DEVICE		"/dev/kvstash"
+
+/* Limits; QUERY reports those of the running module. */
+#define KVSTASH_KEY_MAX		512		/* bytes of a key */
+#define KVSTASH_TAG_MAX		256		/* bytes of a tag */
+#define KVSTASH_DIGEST_LEN	32		/* bytes of a manifest digest */
+#define KVSTASH_NAME_MAX	32		/* bytes of a name with its NUL */
+#define KVSTASH_BATCH_MAX	65536		/* entries or keys of a call */
+#define KVSTASH_SEGS_MAX	1024		/* segments or ranges of an entry */
+#define KVSTASH_PARTS_MAX	1024		/* parts of an object */
+#define KVSTASH_PART_BYTES_MAX	(1ULL << 36)	/* bytes of a part */
+#define KVSTASH_WRITE_GAPS_MAX	1024		/* separate runs of a reserved part */
+
+/* Kinds of object; a key is unique per (namespace, kind). */
+#define KVSTASH_KIND_PAGE	0	/* paged KV, keyed by a prefix's content */
+
+/**
+ * enum kvstash_reason - what an errno alone cannot tell
+ *
+ * Values are ABI: new ones are added at the end. The errno that goes with a
+ * reason is given beside it; @detail of the result is named in brackets.
+ */
+enum kvstash_reason {
+	KVSTASH_R_OK = 0,
+	/* about the request; nothing was looked at */
+	KVSTASH_R_FLAGS = 1,		/* EINVAL: unknown flag [the unknown bits] */
+	KVSTASH_R_RESERVED = 2,		/* EINVAL: reserved member not zero */
+	KVSTASH_R_SIZE = 3,		/* EINVAL, E2BIG: structure size [least size] */
+	KVSTASH_R_COUNT = 4,		/* EINVAL: entry or key count [the limit] */
+	KVSTASH_R_KIND = 5,		/* EINVAL: unknown kind of object */
+	KVSTASH_R_KEY_LEN = 6,		/* EINVAL: key length [the limit] */
+	KVSTASH_R_KEY_FAULT = 7,	/* EFAULT: key or parent key unreadable */
+	KVSTASH_R_PARTS = 8,		/* EINVAL: part count [the limit] */
+	KVSTASH_R_PART_INDEX = 9,	/* EINVAL: part index [the part count] */
+	KVSTASH_R_LENGTH = 10,		/* EINVAL: part or range length zero, too
+					 * large or not that of the buffers
+					 * [length expected, or the limit]
+					 */
+	KVSTASH_R_SEGS = 11,		/* EINVAL: segment or range count [limit] */
+	KVSTASH_R_SEGS_FAULT = 12,	/* EFAULT: segment list unreadable */
+	KVSTASH_R_BUFFER = 13,		/* EINVAL: address and length of a buffer
+					 * wrap or are no user addresses [index];
+					 * EFAULT: an array of entries, results or
+					 * tags can't be read or written
+					 */
+	KVSTASH_R_DATA_FAULT = 14,	/* EFAULT: data buffer [bytes moved before] */
+	KVSTASH_R_TAG = 15,		/* EINVAL: tag length [the limit] */
+	KVSTASH_R_TAG_FAULT = 16,	/* EFAULT: tag or manifest unreadable */
+	KVSTASH_R_BUFFER_SMALL = 17,	/* ENOSPC: buffer shorter than the object
+					 * [bytes needed]
+					 */
+	KVSTASH_R_RANGE = 18,		/* ERANGE: range past the end of its part
+					 * [the part's length]
+					 */
+	KVSTASH_R_OVERLAP = 19,		/* EINVAL: target ranges overlap [index] */
+	KVSTASH_R_PARENT_SELF = 20,	/* ELOOP: an object as its own parent */
+	KVSTASH_R_ALIGN = 21,		/* EINVAL: array address not aligned to 8 */
+	KVSTASH_R_NAME = 22,		/* EINVAL: name empty, too long, characters */
+	/* what is there */
+	KVSTASH_R_MISS = 32,		/* ENOENT: no such key */
+	KVSTASH_R_IN_FLIGHT = 33,	/* ENOENT (get, exists), EBUSY (put of a
+					 * part, remove): a living client writes it
+					 */
+	KVSTASH_R_INCOMPLETE = 34,	/* ENOENT: parts missing [parts present] */
+	KVSTASH_R_PARENT_PENDING = 35,	/* ENOENT: complete, waits for its parent */
+	KVSTASH_R_EXISTS = 36,		/* EEXIST: object visible, or part there */
+	KVSTASH_R_PARENT_MISS = 37,	/* ENOENT: parent not there */
+	/* another identity for the same key: EXDEV, nothing changed */
+	KVSTASH_R_MISMATCH_PARTS = 48,	/* [part count there] */
+	KVSTASH_R_MISMATCH_MANIFEST = 49,
+	KVSTASH_R_MISMATCH_PARENT = 50,
+	KVSTASH_R_MISMATCH_TAG = 51,
+	KVSTASH_R_MISMATCH_LENGTH = 52,	/* part there with another length [length] */
+	/* room */
+	KVSTASH_R_NO_SPACE = 64,	/* ENOSPC: nothing to evict [bytes missing] */
+	KVSTASH_R_TOO_LARGE = 65,	/* EFBIG: larger than the pool [pool bytes] */
+	KVSTASH_R_QUOTA_BYTES = 66,	/* EDQUOT: [bytes missing] */
+	KVSTASH_R_QUOTA_OBJECTS = 67,	/* EDQUOT: [the quota] */
+	KVSTASH_R_NO_MEMORY = 68,	/* ENOMEM: kernel memory beside the pool */
+	/* handles */
+	KVSTASH_R_HANDLE_UNKNOWN = 80,	/* EBADF: never given out */
+	KVSTASH_R_HANDLE_STALE = 81,	/* ESTALE: of another load of the module */
+	KVSTASH_R_HANDLE_OWNER = 82,	/* EPERM: of another client */
+	KVSTASH_R_COMMITTED = 83,	/* EALREADY: committed before */
+	KVSTASH_R_ABORTED = 84,		/* ECANCELED: aborted before */
+	KVSTASH_R_FINISHED = 85,	/* EBADF: ended so long ago that how is forgotten */
+	KVSTASH_R_WRITING = 86,		/* EBUSY: a write of it is going on */
+	KVSTASH_R_UNWRITTEN = 87,	/* EINVAL: not all bytes written [missing] */
+	KVSTASH_R_GAPS = 88,		/* ENOBUFS: too many separate runs [limit] */
+	KVSTASH_R_REMOVED = 89,		/* EIDRM: object removed with its parent */
+	/* the rest */
+	KVSTASH_R_INTERRUPTED = 96,	/* EINTR: a signal came before this entry */
+	KVSTASH_R_PERMISSION = 97,	/* EACCES: namespace does not allow it */
+	KVSTASH_R_NO_NAMESPACE = 98,	/* ENODEV: no such namespace */
+	KVSTASH_R_BOUND = 99,		/* EISCONN: bound to another namespace */
+};
+
+/**
+ * struct kvstash_result - first member of each entry, written by the kernel
+ * @res:    0, or a negative errno
+ * @reason: enum kvstash_reason
+ * @detail: a number that goes with the reason, else 0
+ */
+struct kvstash_result {
+	__s32 res;
+	__u32 reason;
+	__aligned_u64 detail;
+};
+
+/**
+ * struct kvstash_handle - a reserved part
+ * @client: the client that reserved it; unique over all loads of the module
+ * @seq:    counts the client's reservations
+ *
+ * Valid for its client until COMMIT, ABORT or the close of the file.
+ */
+struct kvstash_handle {
+	__aligned_u64 client;
+	__aligned_u64 seq;
+};
+
+/** struct kvstash_seg - a run of user memory; @len may not be 0 */
+struct kvstash_seg {
+	__aligned_u64 addr;
+	__aligned_u64 len;
+};
+
+/**
+ * struct kvstash_range - bytes of a part, and where they go
+ * @addr:     target address
+ * @offset:   first byte in the part
+ * @len:      bytes, not 0
+ * @part:     part index
+ * @reserved: 0
+ */
+struct kvstash_range {
+	__aligned_u64 addr;
+	__aligned_u64 offset;
+	__aligned_u64 len;
+	__u32 part;
+	__u32 reserved;
+};
+
+/**
+ * struct kvstash_query - what the module is and can
+ * @size:        sizeof(struct kvstash_query)
+ * @abi:         out: KVSTASH_ABI_VERSION of the module
+ * @features:    out: bits, none defined yet
+ * @epoch:       out: this load of the module, never 0
+ * @client:      out: this client, see struct kvstash_handle
+ * @key_max:     out: limits, as the constants above
+ * @tag_max:     out
+ * @batch_max:   out
+ * @segs_max:    out
+ * @parts_max:   out
+ * @bound:       out: 1 once the client is bound to a namespace
+ * @part_bytes_max: out
+ * @ns:          out: the namespace's name, empty before it is bound
+ */
+struct kvstash_query {
+	__u32 size;
+	__u32 abi;
+	__aligned_u64 features;
+	__aligned_u64 epoch;
+	__aligned_u64 client;
+	__u32 key_max;
+	__u32 tag_max;
+	__u32 batch_max;
+	__u32 segs_max;
+	__u32 parts_max;
+	__u32 bound;
+	__aligned_u64 part_bytes_max;
+	char ns[KVSTASH_NAME_MAX];
+};
+
+/**
+ * struct kvstash_bind - choose the namespace of this client
+ * @size:   sizeof(struct kvstash_bind)
+ * @flags:  0
+ * @reason: out: enum kvstash_reason if the call fails
+ * @reserved: 0
+ * @ns:     name, NUL-terminated
+ *
+ * Owner, group and mode are checked as those of a file, against the caller's
+ * file system identity; the right to read is needed for GET, EXISTS and
+ * LOOKUP, that to write for the others. The binding stays with the open file,
+ * wherever it is passed. A client that never calls this is bound to "default"
+ * by its first other command. Binding again to the same one is no error.
+ */
+struct kvstash_bind {
+	__u32 size;
+	__u32 flags;
+	__u32 reason;
+	__u32 reserved;
+	char ns[KVSTASH_NAME_MAX];
+};
+
+/**
+ * struct kvstash_batch - header of PUT, RESERVE, WRITE, COMMIT, ABORT, GET
+ * @size:     sizeof(struct kvstash_batch)
+ * @flags:    0
+ * @entries:  address of the entry array, aligned to 8
+ * @count:    entries, 1 to KVSTASH_BATCH_MAX
+ * @stride:   size of an entry as the caller knows it, a multiple of 8
+ * @done:     out: entries that were carried out, with or without success. A
+ *            signal ends the batch early: the rest say KVSTASH_R_INTERRUPTED
+ * @reason:   out: if the call fails, enum kvstash_reason
+ * @field:    out: if the call fails, offset of the refused member
+ * @reserved: 0
+ */
+struct kvstash_batch {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 entries;
+	__u32 count;
+	__u32 stride;
+	__u32 done;
+	__u32 reason;
+	__u32 field;
+	__u32 reserved;
+};
+
+/* kvstash_put.flags */
+#define KVSTASH_PUT_ROOT_IF_NO_PARENT	(1U << 0) /* a missing parent is no error:
+						   * the object starts a chain
+						   */
+
+/**
+ * struct kvstash_put - entry of PUT and RESERVE: one part of an object
+ * @r:          out
+ * @key:        address of the key
+ * @parent:     address of the parent's key, or 0: starts a chain
+ * @manifest:   address of a digest of KVSTASH_DIGEST_LEN bytes, or 0
+ * @tag:        address of the tag, or 0
+ * @buf:        PUT: the bytes, or (@nr_segs > 0) an array of kvstash_seg.
+ *              RESERVE: 0
+ * @part_len:   length of the part in bytes, 1 to KVSTASH_PART_BYTES_MAX; the
+ *              segments must add up to it exactly
+ * @handle:     RESERVE: out
+ * @nr_segs:    0 to KVSTASH_SEGS_MAX
+ * @flags:      KVSTASH_PUT_*
+ * @part:       index of this part
+ * @parts:      parts of the object, 1 to KVSTASH_PARTS_MAX
+ * @key_len:    1 to KVSTASH_KEY_MAX
+ * @parent_len: likewise, or 0 without a parent
+ * @tag_len:    0 to KVSTASH_TAG_MAX; 0: no tag, whatever @tag is
+ * @kind:       KVSTASH_KIND_*
+ * @reserved:   0
+ * @reserved2:  0
+ *
+ * Parts, parent, manifest and tag are the key's identity: fixed by the first
+ * part, and another answer is KVSTASH_R_MISMATCH_*. The object is visible when
+ * all parts are committed and its parent is visible.
+ */
+struct kvstash_put {
+	struct kvstash_result r;
+	__aligned_u64 key;
+	__aligned_u64 parent;
+	__aligned_u64 manifest;
+	__aligned_u64 tag;
+	__aligned_u64 buf;
+	__aligned_u64 part_len;
+	struct kvstash_handle handle;
+	__u32 nr_segs;
+	__u32 flags;
+	__u16 part;
+	__u16 parts;
+	__u16 key_len;
+	__u16 parent_len;
+	__u16 tag_len;
+	__u8 kind;
+	__u8 reserved;
+	__u32 reserved2;
+};
+
+/**
+ * struct kvstash_write - entry of WRITE: fill a reserved part
+ * @r:       out
+ * @handle:  the part
+ * @offset:  where in the part the bytes go
+ * @len:     bytes, not 0; the segments must add up to it exactly
+ * @buf:     the bytes, or (@nr_segs > 0) an array of kvstash_seg
+ * @nr_segs: 0 to KVSTASH_SEGS_MAX
+ * @flags:   0
+ *
+ * Bytes may be written in any order and more than once before COMMIT.
+ */
+struct kvstash_write {
+	struct kvstash_result r;
+	struct kvstash_handle handle;
+	__aligned_u64 offset;
+	__aligned_u64 len;
+	__aligned_u64 buf;
+	__u32 nr_segs;
+	__u32 flags;
+};
+
+/**
+ * struct kvstash_end - entry of COMMIT and ABORT
+ * @r:        out
+ * @handle:   the part; COMMIT needs all its bytes written
+ * @flags:    0
+ * @reserved: 0
+ */
+struct kvstash_end {
+	struct kvstash_result r;
+	struct kvstash_handle handle;
+	__u32 flags;
+	__u32 reserved;
+};
+
+/* kvstash_get.flags */
+#define KVSTASH_GET_RANGES	(1U << 0)	/* @buf is an array of kvstash_range */
+
+/**
+ * struct kvstash_get - entry of GET
+ * @r:        out
+ * @key:      address of the key
+ * @buf:      buffer of @len bytes (@nr == 0), or an array of @nr kvstash_seg, or
+ *            (KVSTASH_GET_RANGES) of @nr kvstash_range
+ * @len:      bytes at @buf if @nr is 0, else 0. A whole object, all parts in
+ *            order, needs room for at least its size
+ * @bytes:    out: bytes written to the caller's memory
+ * @object_size: out: length of all parts of the object
+ * @nr:       0 to KVSTASH_SEGS_MAX
+ * @flags:    KVSTASH_GET_*
+ * @key_len:  1 to KVSTASH_KEY_MAX
+ * @kind:     KVSTASH_KIND_*
+ * @reserved: 0
+ * @reserved2: 0
+ *
+ * Ranges are all checked before a byte moves. If the caller's memory faults,
+ * @r.detail bytes had been written before.
+ */
+struct kvstash_get {
+	struct kvstash_result r;
+	__aligned_u64 key;
+	__aligned_u64 buf;
+	__aligned_u64 len;
+	__aligned_u64 bytes;
+	__aligned_u64 object_size;
+	__u32 nr;
+	__u32 flags;
+	__u16 key_len;
+	__u8 kind;
+	__u8 reserved;
+	__u32 reserved2;
+};
+
+/* kvstash_exists.state */
+#define KVSTASH_STATE_ABSENT	0	/* no such key */
+#define KVSTASH_STATE_FILLING	1	/* parts missing or in flight */
+#define KVSTASH_STATE_WAITING	2	/* complete, its parent is not visible yet */
+#define KVSTASH_STATE_VISIBLE	3
+
+/**
+ * struct kvstash_exists - result of EXISTS (and of REMOVE: @r only)
+ * @r:        0 if visible, else ENOENT with the reason
+ * @object_size: length of all parts; what is known so far if not visible
+ * @manifest: digest, zeros if none was named
+ * @parts:    parts of the object
+ * @parts_present: parts committed
+ * @tag_len:  bytes of the tag
+ * @state:    KVSTASH_STATE_*
+ * @reserved: 0
+ */
+struct kvstash_exists {
+	struct kvstash_result r;
+	__aligned_u64 object_size;
+	__u8 manifest[KVSTASH_DIGEST_LEN];
+	__u16 parts;
+	__u16 parts_present;
+	__u16 tag_len;
+	__u8 state;
+	__u8 reserved;
+};
+
+/**
+ * struct kvstash_keys - argument of EXISTS, REMOVE and LOOKUP
+ * @size:     sizeof(struct kvstash_keys)
+ * @flags:    0
+ * @keys:     address of the key bytes, one key after the other
+ * @lens:     address of @count 16-bit lengths, or 0: each key has @key_len bytes
+ * @results:  EXISTS, REMOVE: address of @count results. LOOKUP: 0
+ * @tags:     EXISTS: address of @count areas of KVSTASH_TAG_MAX bytes for the
+ *            tags, or 0. REMOVE, LOOKUP: 0
+ * @bytes:    out, LOOKUP: bytes of the objects in the run
+ * @count:    keys, 1 to KVSTASH_BATCH_MAX
+ * @stride:   EXISTS, REMOVE: size of a result as the caller knows it, a
+ *            multiple of 8. LOOKUP: 0
+ * @key_len:  1 to KVSTASH_KEY_MAX, or 0 with @lens
+ * @kind:     KVSTASH_KIND_*
+ * @reserved: 0
+ * @done:     out: keys that were carried out
+ * @reason:   out: if the call fails, enum kvstash_reason. LOOKUP: else why the
+ *            run ends before @count, KVSTASH_R_OK if it does not
+ * @field:    out: if the call fails, offset of the refused member
+ * @run:      out, LOOKUP: visible keys from the first on without a gap
+ * @reserved2: 0
+ *
+ * The keys and their lengths are part of the header: one that is malformed or
+ * can't be read fails the call, after @done keys before its window.
+ *
+ * EXISTS and LOOKUP hold nothing back and are no use of an object for eviction.
+ * REMOVE hides each object, and all that descend from it, before it returns.
+ */
+struct kvstash_keys {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 keys;
+	__aligned_u64 lens;
+	__aligned_u64 results;
+	__aligned_u64 tags;
+	__aligned_u64 bytes;
+	__u32 count;
+	__u32 stride;
+	__u16 key_len;
+	__u8 kind;
+	__u8 reserved;
+	__u32 done;
+	__u32 reason;
+	__u32 field;
+	__u32 run;
+	__u32 reserved2;
+};
+
+#define KVSTASH_IOC		0xBB
+
+#define KVSTASH_IOC_QUERY	_IOWR(KVSTASH_IOC, 0x40, struct kvstash_query)
+#define KVSTASH_IOC_BIND	_IOWR(KVSTASH_IOC, 0x41, struct kvstash_bind)
+#define KVSTASH_IOC_PUT		_IOWR(KVSTASH_IOC, 0x42, struct kvstash_batch)
+#define KVSTASH_IOC_RESERVE	_IOWR(KVSTASH_IOC, 0x43, struct kvstash_batch)
+#define KVSTASH_IOC_WRITE	_IOWR(KVSTASH_IOC, 0x44, struct kvstash_batch)
+#define KVSTASH_IOC_COMMIT	_IOWR(KVSTASH_IOC, 0x45, struct kvstash_batch)
+#define KVSTASH_IOC_ABORT	_IOWR(KVSTASH_IOC, 0x46, struct kvstash_batch)
+#define KVSTASH_IOC_GET		_IOWR(KVSTASH_IOC, 0x47, struct kvstash_batch)
+#define KVSTASH_IOC_EXISTS	_IOWR(KVSTASH_IOC, 0x48, struct kvstash_keys)
+#define KVSTASH_IOC_REMOVE	_IOWR(KVSTASH_IOC, 0x49, struct kvstash_keys)
+#define KVSTASH_IOC_LOOKUP	_IOWR(KVSTASH_IOC, 0x4a, struct kvstash_keys)
+
+#endif /* _UAPI_LINUX_KVSTASH_H */
