@@ -103,7 +103,7 @@ static void get_fault(struct kvs_object *obj, struct kvstash_get *e, int err)
 		kvs_result(&e->r, err, KVSTASH_R_INTERRUPTED, e->bytes);
 		return;
 	}
-	kvs_stat_inc(obj->ns, faults);
+	kvs_stat_inc(obj->ns, FAULTS);
 	kvs_result(&e->r, err, KVSTASH_R_DATA_FAULT, e->bytes);
 }
 
@@ -177,8 +177,8 @@ static void get_object(struct kvs_object *obj, struct kvstash_get *e,
 	else
 		get_whole(obj, e, &s->vec);
 	if (!e->r.res) {
-		kvs_stat_inc(ns, get_hits);
-		kvs_stat_add(ns, get_bytes, e->bytes);
+		kvs_stat_inc(ns, GET_HITS);
+		kvs_stat_add(ns, GET_BYTES, e->bytes);
 	}
 }
 
@@ -193,7 +193,7 @@ static void get_run(struct kvs_client *client, void *entry, struct kvs_scratch *
 
 	e->bytes = 0;
 	e->object_size = 0;
-	kvs_stat_inc(ns, gets);
+	kvs_stat_inc(ns, GETS);
 	if (get_check(e, &e->r) ||
 	    kvs_key_copy(&key, ns, s->key, e->key, e->key_len, e->kind, &e->r))
 		return;

@@ -271,8 +271,8 @@ static void exists_window(struct keys_call *call, struct kvs_ns *ns, struct keys
 		hits += !s->result[i].r.res;
 	}
 	rcu_read_unlock();
-	kvs_stat_add(ns, exists_keys, call->nr);
-	kvs_stat_add(ns, exists_hits, hits);
+	kvs_stat_add(ns, EXISTS_KEYS, call->nr);
+	kvs_stat_add(ns, EXISTS_HITS, hits);
 }
 
 static void remove_window(struct keys_call *call, struct kvs_ns *ns, struct keys_scratch *s)
@@ -427,9 +427,9 @@ static int lookup_windows(struct keys_call *call, struct kvs_ns *ns, struct keys
 			break;
 		cond_resched();
 	}
-	kvs_stat_inc(ns, lookups);
-	kvs_stat_add(ns, lookup_keys, call->hdr.count);
-	kvs_stat_add(ns, lookup_hits, call->done);
+	kvs_stat_inc(ns, LOOKUPS);
+	kvs_stat_add(ns, LOOKUP_KEYS, call->hdr.count);
+	kvs_stat_add(ns, LOOKUP_HITS, call->done);
 	return 0;
 }
 

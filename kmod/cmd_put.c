@@ -74,27 +74,27 @@ static void count_refusal(struct kvs_ns *ns, const struct kvstash_result *r)
 {
 	switch (r->reason) {
 	case KVSTASH_R_EXISTS:
-		kvs_stat_inc(ns, put_exists);
+		kvs_stat_inc(ns, PUT_EXISTS);
 		break;
 	case KVSTASH_R_IN_FLIGHT:
-		kvs_stat_inc(ns, put_busy);
+		kvs_stat_inc(ns, PUT_BUSY);
 		break;
 	case KVSTASH_R_MISMATCH_PARTS ... KVSTASH_R_MISMATCH_LENGTH:
-		kvs_stat_inc(ns, put_mismatch);
+		kvs_stat_inc(ns, PUT_MISMATCH);
 		break;
 	case KVSTASH_R_PARENT_MISS:
-		kvs_stat_inc(ns, put_no_parent);
+		kvs_stat_inc(ns, PUT_NO_PARENT);
 		break;
 	case KVSTASH_R_NO_SPACE:
 	case KVSTASH_R_TOO_LARGE:
-		kvs_stat_inc(ns, put_no_space);
+		kvs_stat_inc(ns, PUT_NO_SPACE);
 		break;
 	case KVSTASH_R_QUOTA_BYTES:
 	case KVSTASH_R_QUOTA_OBJECTS:
-		kvs_stat_inc(ns, put_quota);
+		kvs_stat_inc(ns, PUT_QUOTA);
 		break;
 	default:
-		kvs_stat_inc(ns, put_refused);
+		kvs_stat_inc(ns, PUT_REFUSED);
 	}
 }
 
@@ -150,7 +150,7 @@ static void reserve_run(struct kvs_client *client, void *entry, struct kvs_scrat
 	    !kvs_write_begin(client, &id, e->part, e->part_len, true, &write, &e->r)) {
 		e->handle.client = client->id;
 		e->handle.seq = write->seq;
-		kvs_stat_inc(ns, reserves);
+		kvs_stat_inc(ns, RESERVES);
 		kvs_write_put(write);
 	}
 	if (e->r.res)
@@ -240,7 +240,7 @@ static void commit_run(struct kvs_client *client, void *entry, struct kvs_scratc
 
 	end_run(client, e, kvs_write_commit);
 	if (!e->r.res)
-		kvs_stat_inc(client->ns, commits);
+		kvs_stat_inc(client->ns, COMMITS);
 }
 
 static void abort_run(struct kvs_client *client, void *entry, struct kvs_scratch *s)

@@ -22,6 +22,7 @@
 #include "ns.h"
 #include "write.h"
 
+/* Guards the list of clients, and client_count. */
 DEFINE_MUTEX(kvs_clients_mutex);
 LIST_HEAD(kvs_clients);
 u64 kvs_epoch;

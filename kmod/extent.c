@@ -6,6 +6,8 @@
  * is one cache line, so finding a run and measuring what is left are a scan of
  * eight words.
  */
+#include <linux/build_bug.h>
+
 #include "extent.h"
 
 static void chunk_list(struct kvs_space *space, struct kvs_chunk *chunk)
@@ -71,6 +73,8 @@ void kvs_space_init(struct kvs_space *space)
 {
 	u32 i;
 
+	BUILD_BUG_ON(BIT(KVS_PAGE_SHIFT) != KVS_PAGE_SIZE);
+	BUILD_BUG_ON(BIT(KVS_CHUNK_ORDER) != KVS_CHUNK_PAGES);
 	for (i = 0; i <= KVS_CHUNK_PAGES; i++)
 		INIT_LIST_HEAD(&space->runs[i]);
 	bitmap_zero(space->have, KVS_CHUNK_PAGES + 1);

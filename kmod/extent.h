@@ -12,12 +12,12 @@
 #include <linux/types.h>
 
 #define KVS_PAGE_SHIFT		12	/* granularity of extents: 4 KiB */
-#define KVS_PAGE_SIZE		(1UL << KVS_PAGE_SHIFT)
+#define KVS_PAGE_SIZE		4096UL
 #define KVS_CHUNK_ORDER		9	/* a whole chunk: 2 MiB */
-#define KVS_CHUNK_PAGES		(1U << KVS_CHUNK_ORDER)
+#define KVS_CHUNK_PAGES		512U
 #define KVS_CHUNK_BYTES		((u64)KVS_CHUNK_PAGES << KVS_PAGE_SHIFT)
 #define KVS_CHUNK_MIN_ORDER	3	/* the smallest fallback: 32 KiB */
-#define KVS_CHUNKS_MAX		(1U << (32 - KVS_CHUNK_ORDER))
+#define KVS_CHUNKS_MAX		(U32_MAX / KVS_CHUNK_PAGES)	/* extents have 32 bits */
 
 /* Extents that are found or given back under one hold of the lock. */
 #define KVS_EXTENT_SLICE	64

@@ -18,7 +18,7 @@
 #include "pool.h"
 
 #define KVS_BUCKETS_MIN	1024
-#define KVS_BUCKETS_MAX	(1ULL << 31)
+#define KVS_BUCKETS_MAX	BIT_ULL(31)
 
 /**
  * kvs_index_create() - make an index

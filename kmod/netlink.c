@@ -94,7 +94,7 @@ static int pool_message(struct sk_buff *msg, struct kvs_pool *pool, u32 portid, 
 
 	list_for_each_entry(ns, &pool->namespaces, list) {
 		kvs_ns_sum(ns, &sum);
-		evictions += sum.v[KVS_STAT_evictions];
+		evictions += sum.v[KVS_STAT_EVICTIONS];
 	}
 	hdr = genlmsg_put(msg, portid, seq, &kvs_family, flags, KVSTASH_CMD_POOL_GET);
 	if (!hdr)

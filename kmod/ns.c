@@ -21,13 +21,40 @@
 #include "pool.h"
 #include "proc.h"
 
+/* Guards both lists and all that is created or ends. */
 DEFINE_MUTEX(kvs_admin_mutex);
 LIST_HEAD(kvs_pools);
 
 const char * const kvs_stat_names[KVS_NR_STATS] = {
-#define KVS_STAT_NAME(name) #name,
-	KVS_STATS(KVS_STAT_NAME)
-#undef KVS_STAT_NAME
+	[KVS_STAT_LOOKUPS] = "lookups",
+	[KVS_STAT_LOOKUP_KEYS] = "lookup_keys",
+	[KVS_STAT_LOOKUP_HITS] = "lookup_hits",
+	[KVS_STAT_EXISTS_KEYS] = "exists_keys",
+	[KVS_STAT_EXISTS_HITS] = "exists_hits",
+	[KVS_STAT_GETS] = "gets",
+	[KVS_STAT_GET_HITS] = "get_hits",
+	[KVS_STAT_GET_BYTES] = "get_bytes",
+	[KVS_STAT_PUTS] = "puts",
+	[KVS_STAT_PUT_BYTES] = "put_bytes",
+	[KVS_STAT_PUT_EXISTS] = "put_exists",
+	[KVS_STAT_PUT_BUSY] = "put_busy",
+	[KVS_STAT_PUT_MISMATCH] = "put_mismatch",
+	[KVS_STAT_PUT_NO_PARENT] = "put_no_parent",
+	[KVS_STAT_PUT_NO_SPACE] = "put_no_space",
+	[KVS_STAT_PUT_QUOTA] = "put_quota",
+	[KVS_STAT_PUT_REFUSED] = "put_refused",
+	[KVS_STAT_RESERVES] = "reserves",
+	[KVS_STAT_COMMITS] = "commits",
+	[KVS_STAT_ABORTS] = "aborts",
+	[KVS_STAT_ABORTS_BY_DEATH] = "aborts_by_death",
+	[KVS_STAT_PUBLISHED] = "published",
+	[KVS_STAT_REMOVED] = "removed",
+	[KVS_STAT_EVICTIONS] = "evictions",
+	[KVS_STAT_EVICTED_BYTES] = "evicted_bytes",
+	[KVS_STAT_EVICTED_UNFETCHED] = "evicted_unfetched",
+	[KVS_STAT_COLLECTED_INCOMPLETE] = "collected_incomplete",
+	[KVS_STAT_KILLED_WITH_PARENT] = "killed_with_parent",
+	[KVS_STAT_FAULTS] = "faults",
 };
 
 /** kvs_name_valid() - a name is 1 to 31 of [A-Za-z0-9_.-], no leading dot */
@@ -266,7 +293,7 @@ int kvs_pool_del(struct kvs_pool *pool, struct netlink_ext_ack *extack)
 	lockdep_assert_held(&kvs_admin_mutex);
 	list_for_each_entry(ns, &pool->namespaces, list) {
 		if (strcmp(ns->name, KVS_NS_DEFAULT)) {
-			NL_SET_ERR_MSG(extack, "a namespace other than \"default\" lives in the pool");
+			NL_SET_ERR_MSG(extack, "another namespace than \"default\" is in it");
 			return -EBUSY;
 		}
 	}

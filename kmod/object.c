@@ -22,6 +22,7 @@ static const char * const cache_names[] = {
 	"kvstash_object_16", "kvstash_object_32", "kvstash_object_64",
 	"kvstash_object_128", "kvstash_object_256", "kvstash_object_512",
 };
+
 static struct kmem_cache *object_caches[ARRAY_SIZE(key_sizes)];
 
 static struct kmem_cache *object_cache(u16 key_len)
@@ -198,18 +199,27 @@ void kvs_object_discard(struct kvs_object *obj)
 	kvs_object_put(obj);
 }
 
+/* The __acquire() and __release() keep sparse's count where there is no parent. */
 void kvs_object_lock(struct kvs_object *obj)
+	__acquires(&obj->parent->lock)
+	__acquires(&obj->lock)
 {
 	if (obj->parent)
 		spin_lock(&obj->parent->lock);
+	else
+		__acquire(&obj->parent->lock);
 	spin_lock_nested(&obj->lock, SINGLE_DEPTH_NESTING);
 }
 
 void kvs_object_unlock(struct kvs_object *obj)
+	__releases(&obj->lock)
+	__releases(&obj->parent->lock)
 {
 	spin_unlock(&obj->lock);
 	if (obj->parent)
 		spin_unlock(&obj->parent->lock);
+	else
+		__release(&obj->parent->lock);
 }
 
 /**
@@ -300,7 +310,7 @@ bool kvs_object_publish(struct kvs_object *obj)
 	/* Pairs with kvs_object_visible(): parts and bytes come before it. */
 	smp_store_release(&obj->state, KVS_VISIBLE);
 	atomic64_inc(&obj->ns->visible);
-	kvs_stat_inc(obj->ns, published);
+	kvs_stat_inc(obj->ns, PUBLISHED);
 	return true;
 }
 
@@ -371,19 +381,19 @@ static void count_kill(struct kvs_object *obj, bool visible, u64 pages, enum kvs
 		atomic64_dec(&ns->visible);
 	switch (why) {
 	case KVS_KILL_REMOVE:
-		kvs_stat_inc(ns, removed);
+		kvs_stat_inc(ns, REMOVED);
 		break;
 	case KVS_KILL_EVICT:
-		kvs_stat_inc(ns, evictions);
-		kvs_stat_add(ns, evicted_bytes, pages << KVS_PAGE_SHIFT);
+		kvs_stat_inc(ns, EVICTIONS);
+		kvs_stat_add(ns, EVICTED_BYTES, pages << KVS_PAGE_SHIFT);
 		if (!READ_ONCE(obj->hit))
-			kvs_stat_inc(ns, evicted_unfetched);
+			kvs_stat_inc(ns, EVICTED_UNFETCHED);
 		break;
 	case KVS_KILL_COLLECT:
-		kvs_stat_inc(ns, collected_incomplete);
+		kvs_stat_inc(ns, COLLECTED_INCOMPLETE);
 		break;
 	case KVS_KILL_WITH_PARENT:
-		kvs_stat_inc(ns, killed_with_parent);
+		kvs_stat_inc(ns, KILLED_WITH_PARENT);
 		break;
 	default:
 		break;

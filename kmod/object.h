@@ -143,9 +143,9 @@ static inline struct kvs_part *kvs_object_part(struct kvs_object *obj, unsigned 
 	return obj->nr_parts == 1 ? &obj->part : &obj->parts[i];
 }
 
-/* Pairs with the release when it is published: parts and bytes are there. */
 static inline bool kvs_object_visible(const struct kvs_object *obj)
 {
+	/* Pairs with the release when it is published: parts and bytes are there. */
 	return smp_load_acquire(&obj->state) == KVS_VISIBLE;
 }
 
@@ -209,8 +209,12 @@ int kvs_object_attach(struct kvs_object *obj);
 u32 kvs_object_mismatch(const struct kvs_object *obj, const struct kvs_identity *id,
 			u64 *detail);
 void kvs_object_put(struct kvs_object *obj);
-void kvs_object_lock(struct kvs_object *obj);
-void kvs_object_unlock(struct kvs_object *obj);
+void kvs_object_lock(struct kvs_object *obj)
+	__acquires(&obj->parent->lock)
+	__acquires(&obj->lock);
+void kvs_object_unlock(struct kvs_object *obj)
+	__releases(&obj->lock)
+	__releases(&obj->parent->lock);
 bool kvs_object_publish(struct kvs_object *obj);
 void kvs_object_published(struct kvs_object *obj);
 bool kvs_object_kill(struct kvs_object *obj, enum kvs_kill_why why);

@@ -37,8 +37,8 @@ static int pool_show(struct seq_file *m, void *v)
 	rcu_read_lock();
 	list_for_each_entry_rcu(ns, &pool->namespaces, list) {
 		kvs_ns_sum(ns, &sum);
-		evictions += sum.v[KVS_STAT_evictions];
-		evicted_bytes += sum.v[KVS_STAT_evicted_bytes];
+		evictions += sum.v[KVS_STAT_EVICTIONS];
+		evicted_bytes += sum.v[KVS_STAT_EVICTED_BYTES];
 		objects += atomic64_read(&ns->objects);
 	}
 	rcu_read_unlock();

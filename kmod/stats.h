@@ -10,41 +10,36 @@
 #include <linux/percpu.h>
 #include <linux/types.h>
 
-#define KVS_STATS(X)				\
-	X(lookups)				\
-	X(lookup_keys)				\
-	X(lookup_hits)				\
-	X(exists_keys)				\
-	X(exists_hits)				\
-	X(gets)					\
-	X(get_hits)				\
-	X(get_bytes)				\
-	X(puts)					\
-	X(put_bytes)				\
-	X(put_exists)				\
-	X(put_busy)				\
-	X(put_mismatch)				\
-	X(put_no_parent)			\
-	X(put_no_space)				\
-	X(put_quota)				\
-	X(put_refused)				\
-	X(reserves)				\
-	X(commits)				\
-	X(aborts)				\
-	X(aborts_by_death)			\
-	X(published)				\
-	X(removed)				\
-	X(evictions)				\
-	X(evicted_bytes)			\
-	X(evicted_unfetched)			\
-	X(collected_incomplete)			\
-	X(killed_with_parent)			\
-	X(faults)
-
 enum kvs_stat {
-#define KVS_STAT_ENUM(name) KVS_STAT_##name,
-	KVS_STATS(KVS_STAT_ENUM)
-#undef KVS_STAT_ENUM
+	KVS_STAT_LOOKUPS,
+	KVS_STAT_LOOKUP_KEYS,
+	KVS_STAT_LOOKUP_HITS,
+	KVS_STAT_EXISTS_KEYS,
+	KVS_STAT_EXISTS_HITS,
+	KVS_STAT_GETS,
+	KVS_STAT_GET_HITS,
+	KVS_STAT_GET_BYTES,
+	KVS_STAT_PUTS,
+	KVS_STAT_PUT_BYTES,
+	KVS_STAT_PUT_EXISTS,
+	KVS_STAT_PUT_BUSY,
+	KVS_STAT_PUT_MISMATCH,
+	KVS_STAT_PUT_NO_PARENT,
+	KVS_STAT_PUT_NO_SPACE,
+	KVS_STAT_PUT_QUOTA,
+	KVS_STAT_PUT_REFUSED,
+	KVS_STAT_RESERVES,
+	KVS_STAT_COMMITS,
+	KVS_STAT_ABORTS,
+	KVS_STAT_ABORTS_BY_DEATH,
+	KVS_STAT_PUBLISHED,
+	KVS_STAT_REMOVED,
+	KVS_STAT_EVICTIONS,
+	KVS_STAT_EVICTED_BYTES,
+	KVS_STAT_EVICTED_UNFETCHED,
+	KVS_STAT_COLLECTED_INCOMPLETE,
+	KVS_STAT_KILLED_WITH_PARENT,
+	KVS_STAT_FAULTS,
 	KVS_NR_STATS,
 };
 

@@ -391,7 +391,7 @@ int kvs_write_fill(struct kvs_write *write, u64 offset, struct iov_iter *iter,
 		return ret;
 	if (err == -EINTR)
 		return kvs_result(r, err, KVSTASH_R_INTERRUPTED, copied);
-	kvs_stat_inc(write->obj->ns, faults);
+	kvs_stat_inc(write->obj->ns, FAULTS);
 	return kvs_result(r, err, KVSTASH_R_DATA_FAULT, copied);
 }
 
@@ -453,8 +453,8 @@ int kvs_write_commit(struct kvs_write *write, struct kvstash_result *r)
 	if (ret)
 		return ret;
 
-	kvs_stat_inc(obj->ns, puts);
-	kvs_stat_add(obj->ns, put_bytes, write->len);
+	kvs_stat_inc(obj->ns, PUTS);
+	kvs_stat_add(obj->ns, PUT_BYTES, write->len);
 	kvs_write_orphan(obj, &done);
 	if (visible)
 		kvs_object_published(obj);
@@ -512,7 +512,7 @@ int kvs_write_abort(struct kvs_write *write, struct kvstash_result *r)
 	state = write_end(write);
 	if (state != KVS_WRITE_OPEN)
 		return write_refuse(state, r);
-	kvs_stat_inc(write->obj->ns, aborts);
+	kvs_stat_inc(write->obj->ns, ABORTS);
 	return 0;
 }
 
@@ -580,7 +580,7 @@ void kvs_client_end_writes(struct kvs_client *client)
 		if (!write)
 			continue;
 		if (write->state == KVS_WRITE_OPEN)
-			kvs_stat_inc(write->obj->ns, aborts_by_death);
+			kvs_stat_inc(write->obj->ns, ABORTS_BY_DEATH);
 		kvs_write_drop(write);
 		cond_resched();
 	}

@@ -18,6 +18,7 @@
 #ifndef _UAPI_LINUX_KVSTASH_H
 #define _UAPI_LINUX_KVSTASH_H
 
+#include <linux/const.h>
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
@@ -33,7 +34,7 @@
 #define KVSTASH_BATCH_MAX	65536		/* entries or keys of a call */
 #define KVSTASH_SEGS_MAX	1024		/* segments or ranges of an entry */
 #define KVSTASH_PARTS_MAX	1024		/* parts of an object */
-#define KVSTASH_PART_BYTES_MAX	(1ULL << 36)	/* bytes of a part */
+#define KVSTASH_PART_BYTES_MAX	_BITULL(36)	/* bytes of a part */
 #define KVSTASH_WRITE_GAPS_MAX	1024		/* separate runs of a reserved part */
 
 /* Kinds of object; a key is unique per (namespace, kind). */
@@ -246,7 +247,7 @@ struct kvstash_batch {
 };
 
 /* kvstash_put.flags */
-#define KVSTASH_PUT_ROOT_IF_NO_PARENT	(1U << 0) /* a missing parent is no error:
+#define KVSTASH_PUT_ROOT_IF_NO_PARENT	_BITUL(0) /* a missing parent is no error:
 						   * the object starts a chain
 						   */
 
@@ -335,7 +336,7 @@ struct kvstash_end {
 };
 
 /* kvstash_get.flags */
-#define KVSTASH_GET_RANGES	(1U << 0)	/* @buf is an array of kvstash_range */
+#define KVSTASH_GET_RANGES	_BITUL(0)	/* @buf is an array of kvstash_range */
 
 /**
  * struct kvstash_get - entry of GET

@@ -27,6 +27,7 @@ enum kvstash_cmd {
 	KVSTASH_CMD_OBJ_GET,	/* dump only, with filters */
 	__KVSTASH_CMD_MAX,
 };
+
 #define KVSTASH_CMD_MAX	(__KVSTASH_CMD_MAX - 1)
 
 enum kvstash_attr_pool {
@@ -48,6 +49,7 @@ enum kvstash_attr_pool {
 	KVSTASH_A_POOL_EVICTIONS,	/* u64 */
 	__KVSTASH_A_POOL_MAX,
 };
+
 #define KVSTASH_A_POOL_MAX	(__KVSTASH_A_POOL_MAX - 1)
 
 enum kvstash_attr_ns {
@@ -69,6 +71,7 @@ enum kvstash_attr_ns {
 	KVSTASH_A_NS_STATS,		/* nest of KVSTASH_A_STAT */
 	__KVSTASH_A_NS_MAX,
 };
+
 #define KVSTASH_A_NS_MAX	(__KVSTASH_A_NS_MAX - 1)
 
 enum kvstash_attr_stat {
@@ -79,6 +82,7 @@ enum kvstash_attr_stat {
 	KVSTASH_A_STAT_ENTRY,		/* nest of NAME and VALUE, repeated */
 	__KVSTASH_A_STAT_MAX,
 };
+
 #define KVSTASH_A_STAT_MAX	(__KVSTASH_A_STAT_MAX - 1)
 
 enum kvstash_attr_obj {
@@ -100,6 +104,7 @@ enum kvstash_attr_obj {
 	KVSTASH_A_OBJ_IDLE_MS,		/* u64: since put or the last get */
 	__KVSTASH_A_OBJ_MAX,
 };
+
 #define KVSTASH_A_OBJ_MAX	(__KVSTASH_A_OBJ_MAX - 1)
 
 #endif /* _UAPI_LINUX_KVSTASH_NETLINK_H */
