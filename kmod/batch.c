@@ -136,6 +136,28 @@ static int window_out(const struct kvstash_batch *hdr, u32 first, u32 nr, size_t
 	return 0;
 }
 
+/*
+ * See that results can be written before anything is carried out, so that a
+ * request with unwritable memory leaves the store as it was. Writes back what
+ * was read; a window without gaps is two pages at most.
+ */
+static int window_probe(const struct kvstash_batch *hdr, u32 first, u32 nr, size_t size,
+			const u8 *window)
+{
+	u64 to = hdr->entries + (u64)first * hdr->stride;
+	u32 i, step = hdr->stride == size && nr > 1 ? nr - 1 : 1;
+	const struct kvstash_result *r;
+
+	for (i = 0; i < nr; i += step) {
+		struct kvstash_result __user *out = u64_to_user_ptr(to + (u64)i * hdr->stride);
+
+		r = (const void *)(window + i * size);
+		if (put_user(r->res, &out->res))
+			return -EFAULT;
+	}
+	return 0;
+}
+
 /* Entries that a signal came before. */
 static int mark_interrupted(const struct kvstash_batch *hdr, u32 first)
 {
@@ -184,7 +206,8 @@ static int batch_windows(struct kvs_client *client, const struct kvs_batch_op *o
 
 	for (*done = 0; *done < hdr->count; *done += ran) {
 		nr = min(hdr->count - *done, per);
-		if (window_in(hdr, *done, nr, op->size, scratch->window))
+		if (window_in(hdr, *done, nr, op->size, scratch->window) ||
+		    window_probe(hdr, *done, nr, op->size, scratch->window))
 			return -EFAULT;
 		ran = window_run(client, op, hdr, *done, nr, scratch);
 		if (window_out(hdr, *done, ran, op->size, scratch->window)) {

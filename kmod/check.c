@@ -177,27 +177,44 @@ static void check_index(struct check *c)
 	}
 }
 
+/* The write after @write in its client's list, or the first; with a reference. */
+static struct kvs_write *next_write(struct kvs_client *client, struct kvs_write *write)
+{
+	struct list_head *pos = write ? &write->client_node : &client->writes;
+	struct kvs_write *next = NULL;
+
+	xa_lock(&client->handles);
+	for (pos = pos->next; pos != &client->writes && !next; pos = pos->next) {
+		next = list_entry(pos, struct kvs_write, client_node);
+		if (!refcount_inc_not_zero(&next->refs))
+			next = NULL;
+	}
+	xa_unlock(&client->handles);
+	if (write)
+		kvs_write_put(write);
+	return next;
+}
+
 static void check_writes(struct check *c)
 {
 	struct kvs_client *client;
 	struct kvs_write *write;
-	unsigned long seq;
+	struct kvs_object *obj;
 
 	mutex_lock(&kvs_clients_mutex);
 	list_for_each_entry(client, &kvs_clients, list) {
-		xa_for_each(&client->handles, seq, write) {
-			xa_lock(&client->handles);
-			write = xa_load(&client->handles, seq);
-			if (write)
-				refcount_inc(&write->refs);
-			xa_unlock(&client->handles);
-			if (!write)
-				continue;
-			spin_lock(&write->obj->lock);
-			if (write->obj->ns->pool == c->pool && write->ext.nr)
-				c->in_flight += check_extents(c, &write->ext, write->len);
-			spin_unlock(&write->obj->lock);
-			kvs_write_put(write);
+		write = NULL;
+		while ((write = next_write(client, write))) {
+			/* Without a part it has no pages, and its object may go. */
+			rcu_read_lock();
+			obj = READ_ONCE(write->obj);
+			if (obj && obj->ns->pool == c->pool) {
+				spin_lock(&obj->lock);
+				if (write->ext.nr)
+					c->in_flight += check_extents(c, &write->ext, write->len);
+				spin_unlock(&obj->lock);
+			}
+			rcu_read_unlock();
 			cond_resched();
 		}
 	}

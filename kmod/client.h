@@ -27,6 +27,8 @@ struct kvs_ns;
  * @rights:  KVS_MAY_*, of the file and the namespace; set before @ns
  * @file_rights: KVS_MAY_* by how the file was opened
  * @handles: writes by kvstash_handle.seq
+ * @writes:  all its parts in flight, also those without a handle (a PUT under
+ *           way); under the lock of @handles
  * @seq:     last seq given out; under the lock of @handles
  * @committed: by seq % KVS_FATES: it ended so; under the same lock
  * @removed: by seq % KVS_FATES: its object was removed; neither: aborted
@@ -42,6 +44,7 @@ struct kvs_client {
 	unsigned int rights;
 	unsigned int file_rights;
 	struct xarray handles;
+	struct list_head writes;
 	u64 seq;
 	DECLARE_BITMAP(committed, KVS_FATES);
 	DECLARE_BITMAP(removed, KVS_FATES);

@@ -319,8 +319,22 @@ static int exists_run(struct keys_call *call, struct kvs_ns *ns, struct keys_scr
 	return 0;
 }
 
+/* Results must be writable before anything is removed. */
+static int remove_probe(const struct keys_call *call)
+{
+	u64 to = call->hdr.results + (u64)call->done * call->hdr.stride;
+	u32 i;
+
+	for (i = 0; i < call->nr; i++, to += call->hdr.stride)
+		if (clear_user(u64_to_user_ptr(to), sizeof(struct kvstash_result)))
+			return -EFAULT;
+	return 0;
+}
+
 static int remove_run(struct keys_call *call, struct kvs_ns *ns, struct keys_scratch *s)
 {
+	if (remove_probe(call))
+		return KEYS_REFUSE(call, KVSTASH_R_BUFFER, results, -EFAULT);
 	remove_window(call, ns, s);
 	if (results_out(call, s, sizeof(struct kvstash_result)))
 		return KEYS_REFUSE(call, KVSTASH_R_BUFFER, results, -EFAULT);

@@ -43,6 +43,7 @@ static int device_open(struct inode *inode, struct file *file)
 	kref_init(&client->ref);
 	mutex_init(&client->bind);
 	xa_init(&client->handles);
+	INIT_LIST_HEAD(&client->writes);
 	client->file_rights = (file->f_mode & FMODE_READ ? KVS_MAY_READ : 0) |
 			      (file->f_mode & FMODE_WRITE ? KVS_MAY_WRITE : 0);
 	client->pid = task_tgid_nr(current);

@@ -293,7 +293,7 @@ int kvs_pool_del(struct kvs_pool *pool, struct netlink_ext_ack *extack)
 	lockdep_assert_held(&kvs_admin_mutex);
 	list_for_each_entry(ns, &pool->namespaces, list) {
 		if (strcmp(ns->name, KVS_NS_DEFAULT)) {
-			NL_SET_ERR_MSG(extack, "another namespace than \"default\" is in it");
+			NL_SET_ERR_MSG(extack, "a namespace other than \"default\" lives in it");
 			return -EBUSY;
 		}
 	}

@@ -43,6 +43,9 @@ static struct kvs_write *write_alloc(struct kvs_client *client, unsigned int par
 	write->len = len;
 	refcount_set(&write->refs, 1);
 	kvs_runs_init(&write->runs);
+	xa_lock(&client->handles);
+	list_add(&write->client_node, &client->writes);
+	xa_unlock(&client->handles);
 	return write;
 }
 
@@ -56,6 +59,9 @@ void kvs_write_put(struct kvs_write *write)
 {
 	if (!refcount_dec_and_test(&write->refs))
 		return;
+	xa_lock(&write->client->handles);
+	list_del(&write->client_node);
+	xa_unlock(&write->client->handles);
 	if (write->ext.nr) {
 		struct kvs_ns *ns = write->obj->ns;
 
@@ -78,7 +84,7 @@ static void write_join(struct kvs_write *write, struct kvs_object *obj)
 	part->len = write->len;
 	WRITE_ONCE(obj->nr_in_flight, obj->nr_in_flight + 1);
 	refcount_inc(&obj->refs);
-	write->obj = obj;
+	WRITE_ONCE(write->obj, obj);
 	refcount_inc(&write->refs);
 	hlist_add_head(&write->obj_node, &obj->writes);
 }
@@ -150,7 +156,7 @@ static int write_create(struct kvs_write *write, const struct kvs_identity *id,
 	if (*there) {
 		/* Nobody has seen it: undo write_join() and forget it. */
 		hlist_del_init(&write->obj_node);
-		write->obj = NULL;
+		WRITE_ONCE(write->obj, NULL);
 		refcount_dec(&write->refs);
 		refcount_dec(&obj->refs);
 		kvs_object_discard(obj);
@@ -229,6 +235,21 @@ static void write_unregister(struct kvs_write *write, enum kvs_write_state fate)
 		kvs_write_put(there);
 }
 
+/* Pages for @write. Its object may be walked meanwhile (check.c): see @ext. */
+static int write_alloc_pages(struct kvs_write *write, struct kvstash_result *r)
+{
+	struct kvs_extents ext;
+	int ret;
+
+	ret = kvs_reclaim_alloc(write->obj->ns, kvs_pages(write->len), &ext, r);
+	if (ret)
+		return ret;
+	spin_lock(&write->obj->lock);
+	write->ext = ext;
+	spin_unlock(&write->obj->lock);
+	return 0;
+}
+
 /**
  * kvs_write_begin() - take a part of an object, with pages for it
  * @client: who
@@ -266,7 +287,7 @@ int kvs_write_begin(struct kvs_client *client, const struct kvs_identity *id,
 	if (ret)
 		return ret;
 
-	ret = kvs_reclaim_alloc(ns, kvs_pages(len), &write->ext, r);
+	ret = write_alloc_pages(write, r);
 	if (!ret && (handle || id->parts > 1) && write_register(write))
 		ret = kvs_result(r, -ENOMEM, KVSTASH_R_NO_MEMORY, 0);
 	if (ret) {

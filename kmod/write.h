@@ -30,8 +30,9 @@ enum kvs_write_state {
  * @whole:    written wholly by one command, under obj->lock
  * @users:    copies going on, under obj->lock
  * @len:      bytes of the part
- * @ext:      its pages until COMMIT
+ * @ext:      its pages until COMMIT, under obj->lock
  * @obj_node: in obj->writes, under obj->lock
+ * @client_node: in client->writes
  * @runs:     what is written, under obj->lock
  */
 struct kvs_write {
@@ -46,6 +47,7 @@ struct kvs_write {
 	u64 len;
 	struct kvs_extents ext;
 	struct hlist_node obj_node;
+	struct list_head client_node;
 	struct kvs_runs runs;
 };
 
