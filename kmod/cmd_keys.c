@@ -18,11 +18,13 @@
 
 #define KEYS_WINDOW	64
 #define KEYS_BYTES	4096
+#define KEYS_PREFETCH	3	/* places of a chain that are fetched ahead */
 
 /**
  * struct keys_scratch - memory of one call
  * @lens:   lengths of the window's keys
  * @key:    the window's keys
+ * @at:     where in its chain each key's prefetch is
  * @bytes:  their bytes
  * @result: results of EXISTS
  * @tags:   tags for EXISTS, KVSTASH_TAG_MAX bytes each, or NULL
@@ -30,6 +32,7 @@
 struct keys_scratch {
 	u16 lens[KEYS_WINDOW];
 	struct kvs_key key[KEYS_WINDOW];
+	struct hlist_node *at[KEYS_WINDOW];
 	u8 bytes[KEYS_BYTES];
 	struct kvstash_exists result[KEYS_WINDOW];
 	u8 (*tags)[KVSTASH_TAG_MAX];
@@ -193,20 +196,36 @@ static int keys_window(struct keys_call *call, struct kvs_ns *ns, struct keys_sc
 	return 0;
 }
 
-/* The first object of each chain; under RCU. */
+/*
+ * Fetch the objects of a window, under RCU: the first of each chain, then the
+ * next of those that turned out to be another key's.
+ */
 static void keys_prefetch_objects(const struct keys_call *call, const struct kvs_ns *ns,
-				  const struct keys_scratch *s)
+				  struct keys_scratch *s)
 {
-	u32 i;
+	struct hlist_node *node;
+	u32 i, step;
 
 	for (i = 0; i < call->nr; i++) {
 		struct hlist_head *bucket = kvs_index_bucket(ns->pool->index, s->key[i].hash);
-		struct hlist_node *first = rcu_dereference(hlist_first_rcu(bucket));
-		struct kvs_object *obj = hlist_entry_safe(first, struct kvs_object, hash_node);
 
-		if (obj) {
-			prefetch(obj);
-			prefetch(obj->key);
+		s->at[i] = rcu_dereference(hlist_first_rcu(bucket));
+		prefetch(s->at[i]);
+	}
+	for (step = 0; step < KEYS_PREFETCH; step++) {
+		for (i = 0; i < call->nr; i++) {
+			struct kvs_object *obj = hlist_entry_safe(s->at[i], struct kvs_object,
+								  hash_node);
+
+			if (!obj)
+				continue;
+			if (obj->hash == s->key[i].hash) {
+				prefetch(obj->key);
+				continue;
+			}
+			node = rcu_dereference(hlist_next_rcu(s->at[i]));
+			prefetch(node);
+			s->at[i] = node;
 		}
 	}
 }

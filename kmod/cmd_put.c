@@ -99,7 +99,8 @@ static void count_refusal(struct kvs_ns *ns, const struct kvstash_result *r)
 }
 
 /* Copy the bytes of a one-shot put and commit it, or leave nothing of it. */
-static void put_fill(struct kvs_write *write, struct kvs_vec *vec, struct kvstash_result *r)
+static void put_fill(struct kvs_write *write, struct kvs_vec *vec, u64 now,
+		     struct kvstash_result *r)
 {
 	struct iov_iter iter;
 	int ret;
@@ -107,7 +108,7 @@ static void put_fill(struct kvs_write *write, struct kvs_vec *vec, struct kvstas
 	iov_iter_init(&iter, ITER_SOURCE, vec->iov, vec->nr, vec->len);
 	ret = kvs_write_fill(write, 0, &iter, r);
 	if (!ret)
-		ret = kvs_write_commit(write, r);
+		ret = kvs_write_commit(write, now, r);
 	if (ret)
 		kvs_write_drop(write);
 	else
@@ -130,7 +131,7 @@ static void put_run(struct kvs_client *client, void *entry, struct kvs_scratch *
 		goto out;
 	}
 	if (!kvs_write_begin(client, &id, e->part, e->part_len, false, &write, &e->r))
-		put_fill(write, &s->vec, &e->r);
+		put_fill(write, &s->vec, s->now, &e->r);
 out:
 	kvs_vec_release(&s->vec);
 refused:
@@ -169,7 +170,7 @@ static void reserve_undo(struct kvs_client *client, void *entry)
 	write = kvs_write_get(client, &e->handle, &r);
 	if (!write)
 		return;
-	kvs_write_abort(write, &r);
+	kvs_write_abort(write, 0, &r);
 	kvs_write_put(write);
 }
 
@@ -214,8 +215,8 @@ static void write_run(struct kvs_client *client, void *entry, struct kvs_scratch
 	kvs_write_put(write);
 }
 
-static void end_run(struct kvs_client *client, struct kvstash_end *e,
-		    int (*end)(struct kvs_write *write, struct kvstash_result *r))
+static void end_run(struct kvs_client *client, struct kvstash_end *e, u64 now,
+		    int (*end)(struct kvs_write *write, u64 now, struct kvstash_result *r))
 {
 	struct kvs_write *write;
 
@@ -230,7 +231,7 @@ static void end_run(struct kvs_client *client, struct kvstash_end *e,
 	write = kvs_write_get(client, &e->handle, &e->r);
 	if (!write)
 		return;
-	end(write, &e->r);
+	end(write, now, &e->r);
 	kvs_write_put(write);
 }
 
@@ -238,14 +239,14 @@ static void commit_run(struct kvs_client *client, void *entry, struct kvs_scratc
 {
 	struct kvstash_end *e = entry;
 
-	end_run(client, e, kvs_write_commit);
+	end_run(client, e, s->now, kvs_write_commit);
 	if (!e->r.res)
 		kvs_stat_inc(client->ns, COMMITS);
 }
 
 static void abort_run(struct kvs_client *client, void *entry, struct kvs_scratch *s)
 {
-	end_run(client, entry, kvs_write_abort);
+	end_run(client, entry, s->now, kvs_write_abort);
 }
 
 const struct kvs_batch_op kvs_put_op = {

@@ -7,7 +7,6 @@
  * evict_lock, then pool->lock. Walks over a chain hold references, not locks.
  * The last reference is dropped with no lock held, since that frees memory.
  */
-#include <linux/ktime.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -16,11 +15,11 @@
 #include "result.h"
 #include "write.h"
 
-/* A cache for each size of key, so that a short key costs little. */
-static const u16 key_sizes[] = { 16, 32, 64, 128, 256, 512 };
+/* A cache for each size of key, in cache lines, so that a short one costs little. */
+static const u16 key_sizes[] = { 64, 128, 192, 256, 384, 512 };
 static const char * const cache_names[] = {
-	"kvstash_object_16", "kvstash_object_32", "kvstash_object_64",
-	"kvstash_object_128", "kvstash_object_256", "kvstash_object_512",
+	"kvstash_object_64", "kvstash_object_128", "kvstash_object_192",
+	"kvstash_object_256", "kvstash_object_384", "kvstash_object_512",
 };
 
 static struct kmem_cache *object_caches[ARRAY_SIZE(key_sizes)];
@@ -38,11 +37,12 @@ int kvs_object_init(void)
 {
 	unsigned int i;
 
-	BUILD_BUG_ON(offsetof(struct kvs_object, used) != 64);
+	BUILD_BUG_ON(offsetof(struct kvs_object, key) - offsetof(struct kvs_object, hash_node) !=
+		     64);
 	for (i = 0; i < ARRAY_SIZE(key_sizes); i++) {
 		object_caches[i] = kmem_cache_create(cache_names[i],
 						     sizeof(struct kvs_object) + key_sizes[i],
-						     0, 0, NULL);
+						     0, SLAB_HWCACHE_ALIGN, NULL);
 		if (!object_caches[i]) {
 			kvs_object_exit();
 			return -ENOMEM;
@@ -287,11 +287,12 @@ u32 kvs_object_mismatch(const struct kvs_object *obj, const struct kvs_identity 
 /**
  * kvs_object_publish() - make a complete object visible, or wait for its parent
  * @obj: all parts committed; kvs_object_lock() held
+ * @now: ktime_get_ns() of the command
  *
  * Return: true if it is visible now: the caller, without the locks, then calls
  * kvs_object_published().
  */
-bool kvs_object_publish(struct kvs_object *obj)
+bool kvs_object_publish(struct kvs_object *obj, u64 now)
 {
 	struct kvs_object *parent = obj->parent;
 
@@ -306,7 +307,7 @@ bool kvs_object_publish(struct kvs_object *obj)
 		hlist_del(&obj->sibling);
 		hlist_add_head(&obj->sibling, &parent->children);
 	}
-	obj->used = ktime_get_ns();
+	obj->used = now;
 	/* Pairs with kvs_object_visible(): parts and bytes come before it. */
 	smp_store_release(&obj->state, KVS_VISIBLE);
 	atomic64_inc(&obj->ns->visible);
@@ -324,7 +325,7 @@ static struct kvs_object *publish_waiting(struct kvs_object *obj)
 	if (child) {
 		spin_lock_nested(&child->lock, SINGLE_DEPTH_NESTING);
 		refcount_inc(&child->refs);
-		kvs_object_publish(child);
+		kvs_object_publish(child, obj->used);
 		spin_unlock(&child->lock);
 	}
 	spin_unlock(&obj->lock);

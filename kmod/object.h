@@ -6,6 +6,7 @@
 #ifndef KVS_OBJECT_H
 #define KVS_OBJECT_H
 
+#include <linux/cache.h>
 #include <linux/list.h>
 #include <linux/rbtree.h>
 #include <linux/rcupdate.h>
@@ -99,8 +100,29 @@ struct kvs_extra {
  * @parts:      the parts, if more
  */
 struct kvs_object {
-	/* what a lookup reads is in the first cache line, and the key */
-	struct hlist_node hash_node;
+	u64 used;
+	u64 stamp;
+	struct kvs_object *parent;
+	struct hlist_head children;
+	struct hlist_head waiting;
+	struct hlist_node sibling;
+	union {
+		struct rb_node leaf;
+		struct {
+			struct list_head idle;
+			struct hlist_head writes;
+		};
+		struct rcu_head rcu;
+	};
+	union {
+		struct kvs_part part;
+		struct kvs_part *parts;
+	};
+	spinlock_t lock;	/* see above */
+	u8 flags;
+
+	/* What a lookup reads: one cache line, and the key in the next. */
+	struct hlist_node hash_node ____cacheline_aligned;
 	u64 hash;
 	u16 key_len;
 	u8 kind;
@@ -114,27 +136,6 @@ struct kvs_object {
 	u8 listed;
 	u8 hit;
 	struct kvs_extra *extra;
-
-	u64 used;
-	spinlock_t lock;	/* see above */
-	u8 flags;
-	struct kvs_object *parent;
-	struct hlist_head children;
-	struct hlist_head waiting;
-	struct hlist_node sibling;
-	union {
-		struct rb_node leaf;
-		struct {
-			struct list_head idle;
-			struct hlist_head writes;
-		};
-		struct rcu_head rcu;
-	};
-	u64 stamp;
-	union {
-		struct kvs_part part;
-		struct kvs_part *parts;
-	};
 	u8 key[];
 };
 
@@ -215,7 +216,7 @@ void kvs_object_lock(struct kvs_object *obj)
 void kvs_object_unlock(struct kvs_object *obj)
 	__releases(&obj->lock)
 	__releases(&obj->parent->lock);
-bool kvs_object_publish(struct kvs_object *obj);
+bool kvs_object_publish(struct kvs_object *obj, u64 now);
 void kvs_object_published(struct kvs_object *obj);
 bool kvs_object_kill(struct kvs_object *obj, enum kvs_kill_why why);
 void kvs_object_kill_tree(struct kvs_object *root, enum kvs_kill_why why);

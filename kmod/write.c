@@ -450,11 +450,12 @@ static void commit_part(struct kvs_write *write, struct kvs_object *obj)
 /**
  * kvs_write_commit() - commit a part; with the last one the object is complete
  * @write: with a reference of the caller's
+ * @now:   ktime_get_ns() of the command
  * @r:     out: why not
  *
  * Return: 0 or a negative errno.
  */
-int kvs_write_commit(struct kvs_write *write, struct kvstash_result *r)
+int kvs_write_commit(struct kvs_write *write, u64 now, struct kvstash_result *r)
 {
 	struct kvs_object *obj = write->obj;
 	bool visible = false;
@@ -467,7 +468,7 @@ int kvs_write_commit(struct kvs_write *write, struct kvstash_result *r)
 		commit_part(write, obj);
 		if (obj->nr_present == obj->nr_parts) {
 			hlist_move_list(&obj->writes, &done);
-			visible = kvs_object_publish(obj);
+			visible = kvs_object_publish(obj, now);
 		}
 	}
 	kvs_object_unlock(obj);
@@ -515,13 +516,14 @@ void kvs_write_orphan(struct kvs_object *obj, struct hlist_head *writes)
 /**
  * kvs_write_abort() - give up a part
  * @write: with a reference of the caller's
+ * @now:   not used; as for kvs_write_commit()
  * @r:     out: why not
  *
  * A write that died with its object is ended too, and says so.
  *
  * Return: 0 or a negative errno.
  */
-int kvs_write_abort(struct kvs_write *write, struct kvstash_result *r)
+int kvs_write_abort(struct kvs_write *write, u64 now, struct kvstash_result *r)
 {
 	u8 state;
 

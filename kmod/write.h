@@ -58,8 +58,8 @@ int kvs_write_begin(struct kvs_client *client, const struct kvs_identity *id,
 		    struct kvstash_result *r);
 int kvs_write_fill(struct kvs_write *write, u64 offset, struct iov_iter *iter,
 		   struct kvstash_result *r);
-int kvs_write_commit(struct kvs_write *write, struct kvstash_result *r);
-int kvs_write_abort(struct kvs_write *write, struct kvstash_result *r);
+int kvs_write_commit(struct kvs_write *write, u64 now, struct kvstash_result *r);
+int kvs_write_abort(struct kvs_write *write, u64 now, struct kvstash_result *r);
 void kvs_write_drop(struct kvs_write *write);
 void kvs_write_put(struct kvs_write *write);
 void kvs_write_orphan(struct kvs_object *obj, struct hlist_head *writes);
