@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * libkvstash: batches of any length
+ */
+#include <errno.h>
+
+#include "lib.h"
+
+static unsigned int chunk(size_t left)
+{
+	return left < KVSTASH_BATCH_MAX ? (unsigned int)left : KVSTASH_BATCH_MAX;
+}
+
+static int batch_all(struct kvstash *c, unsigned long cmd, void *entries,
+		     size_t n, unsigned int stride, size_t *done)
+{
+	char *p = entries;
+	size_t i = 0;
+	int ret = 0;
+
+	kvstash_refused(c, KVSTASH_R_OK, 0);
+	while (i < n) {
+		ret = kvstash_batch_call(c, cmd, p + i * stride, chunk(n - i),
+					 stride);
+		if (ret > 0)
+			i += (unsigned int)ret;
+		else if (ret < 0 && ret != -EINTR)
+			break;
+	}
+	if (done)
+		*done = i;
+	return ret < 0 ? ret : 0;
+}
+
+int kvstash_put_all(struct kvstash *c, struct kvstash_put *e, size_t n,
+		    size_t *done)
+{
+	return batch_all(c, KVSTASH_IOC_PUT, e, n, sizeof(*e), done);
+}
+
+int kvstash_reserve_all(struct kvstash *c, struct kvstash_put *e, size_t n,
+			size_t *done)
+{
+	return batch_all(c, KVSTASH_IOC_RESERVE, e, n, sizeof(*e), done);
+}
+
+int kvstash_write_all(struct kvstash *c, struct kvstash_write *e, size_t n,
+		      size_t *done)
+{
+	return batch_all(c, KVSTASH_IOC_WRITE, e, n, sizeof(*e), done);
+}
+
+int kvstash_commit_all(struct kvstash *c, struct kvstash_end *e, size_t n,
+		       size_t *done)
+{
+	return batch_all(c, KVSTASH_IOC_COMMIT, e, n, sizeof(*e), done);
+}
+
+int kvstash_abort_all(struct kvstash *c, struct kvstash_end *e, size_t n,
+		      size_t *done)
+{
+	return batch_all(c, KVSTASH_IOC_ABORT, e, n, sizeof(*e), done);
+}
+
+int kvstash_get_all(struct kvstash *c, struct kvstash_get *e, size_t n,
+		    size_t *done)
+{
+	return batch_all(c, KVSTASH_IOC_GET, e, n, sizeof(*e), done);
+}
+
+/* Move the start of @k on by @n keys; @count and @results are the caller's. */
+static void keys_skip(struct kvstash_keys *k, unsigned int n)
+{
+	const __u16 *lens = (const __u16 *)(uintptr_t)k->lens;
+
+	if (lens) {
+		for (unsigned int i = 0; i < n; i++)
+			k->keys += lens[i];
+		k->lens += n * sizeof(*lens);
+	} else {
+		k->keys += (__u64)n * k->key_len;
+	}
+	if (k->tags)
+		k->tags += (__u64)n * KVSTASH_TAG_MAX;
+}
+
+static void keys_end(struct kvstash_keys *k, const struct kvstash_keys *part,
+		     size_t i, size_t *done)
+{
+	k->size = sizeof(*k);
+	k->done = (__u32)i;
+	k->reason = part->reason;
+	k->field = part->field;
+	if (done)
+		*done = i;
+}
+
+static int keys_all(struct kvstash *c, struct kvstash_keys *k,
+		    struct kvstash_exists *res, size_t *done,
+		    int (*call)(struct kvstash *c, struct kvstash_keys *k,
+				struct kvstash_exists *res))
+{
+	struct kvstash_keys part = *k;
+	size_t n = k->count, i = 0;
+	int ret = 0;
+
+	part.reason = KVSTASH_R_OK;
+	part.field = 0;
+	kvstash_refused(c, KVSTASH_R_OK, 0);
+	while (i < n) {
+		part.count = chunk(n - i);
+		ret = call(c, &part, res + i);
+		if (ret > 0) {
+			i += (unsigned int)ret;
+			if (i < n)
+				keys_skip(&part, (unsigned int)ret);
+		} else if (ret < 0 && ret != -EINTR) {
+			break;
+		}
+	}
+	keys_end(k, &part, i, done);
+	return ret < 0 ? ret : 0;
+}
+
+int kvstash_exists_all(struct kvstash *c, struct kvstash_keys *k,
+		       struct kvstash_exists *res, size_t *done)
+{
+	return keys_all(c, k, res, done, kvstash_exists);
+}
+
+int kvstash_remove_all(struct kvstash *c, struct kvstash_keys *k,
+		       struct kvstash_exists *res, size_t *done)
+{
+	return keys_all(c, k, res, done, kvstash_remove);
+}
+
+int kvstash_lookup_all(struct kvstash *c, struct kvstash_keys *k, size_t *done)
+{
+	struct kvstash_keys part = *k;
+	size_t n = k->count, i = 0;
+	__u64 bytes = 0;
+	int ret = 0;
+
+	part.reason = KVSTASH_R_OK;
+	part.field = 0;
+	kvstash_refused(c, KVSTASH_R_OK, 0);
+	while (i < n) {
+		part.count = chunk(n - i);
+		ret = kvstash_lookup(c, &part);
+		if (ret < 0 && ret != -EINTR)
+			break;
+		if (ret < 0)
+			continue;
+		bytes += part.bytes;
+		i += part.run;
+		if (part.run < part.count &&
+		    part.reason != KVSTASH_R_INTERRUPTED)
+			break;
+		if (i < n)
+			keys_skip(&part, part.run);
+	}
+	keys_end(k, &part, i, done);
+	k->run = (__u32)i;
+	k->bytes = bytes;
+	return ret < 0 ? ret : 0;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * libkvstash: one call of the device for one batch
+ *
+ * The size of each structure is part of a function's symbol version: a caller
+ * that was compiled with larger entries must be linked to a later version of
+ * the function, which passes that stride. Hence the assertions.
+ */
+#include <assert.h>
+
+#include "lib.h"
+
+static_assert(sizeof(struct kvstash_put) == 104, "KVSTASH_0.1");
+static_assert(sizeof(struct kvstash_write) == 64, "KVSTASH_0.1");
+static_assert(sizeof(struct kvstash_end) == 40, "KVSTASH_0.1");
+static_assert(sizeof(struct kvstash_get) == 72, "KVSTASH_0.1");
+static_assert(sizeof(struct kvstash_exists) == 64, "KVSTASH_0.1");
+static_assert(sizeof(struct kvstash_keys) == 80, "KVSTASH_0.1");
+static_assert(sizeof(struct kvstash_query) == 96, "KVSTASH_0.1");
+
+int kvstash_batch_call(struct kvstash *c, unsigned long cmd, void *entries,
+		       unsigned int n, unsigned int stride)
+{
+	struct kvstash_batch b = {
+		.size = sizeof(b),
+		.entries = kvstash_addr(entries),
+		.count = n,
+		.stride = stride,
+	};
+	int ret = kvstash_call(c, cmd, &b);
+
+	if (ret) {
+		kvstash_refused(c, b.reason, b.field);
+		return ret;
+	}
+	return (int)b.done;
+}
+
+int kvstash_put(struct kvstash *c, struct kvstash_put *e, unsigned int n)
+{
+	return kvstash_batch_call(c, KVSTASH_IOC_PUT, e, n, sizeof(*e));
+}
+
+int kvstash_reserve(struct kvstash *c, struct kvstash_put *e, unsigned int n)
+{
+	return kvstash_batch_call(c, KVSTASH_IOC_RESERVE, e, n, sizeof(*e));
+}
+
+int kvstash_write(struct kvstash *c, struct kvstash_write *e, unsigned int n)
+{
+	return kvstash_batch_call(c, KVSTASH_IOC_WRITE, e, n, sizeof(*e));
+}
+
+int kvstash_commit(struct kvstash *c, struct kvstash_end *e, unsigned int n)
+{
+	return kvstash_batch_call(c, KVSTASH_IOC_COMMIT, e, n, sizeof(*e));
+}
+
+int kvstash_abort(struct kvstash *c, struct kvstash_end *e, unsigned int n)
+{
+	return kvstash_batch_call(c, KVSTASH_IOC_ABORT, e, n, sizeof(*e));
+}
+
+int kvstash_get(struct kvstash *c, struct kvstash_get *e, unsigned int n)
+{
+	return kvstash_batch_call(c, KVSTASH_IOC_GET, e, n, sizeof(*e));
+}
+
+static int keys_call(struct kvstash *c, unsigned long cmd,
+		     struct kvstash_keys *k)
+{
+	int ret;
+
+	k->size = sizeof(*k);
+	k->done = 0;
+	k->reason = KVSTASH_R_OK;
+	k->field = 0;
+	k->run = 0;
+	k->bytes = 0;
+	ret = kvstash_call(c, cmd, k);
+	if (ret)
+		kvstash_refused(c, k->reason, k->field);
+	return ret;
+}
+
+int kvstash_exists(struct kvstash *c, struct kvstash_keys *k,
+		   struct kvstash_exists *res)
+{
+	int ret;
+
+	k->results = kvstash_addr(res);
+	k->stride = sizeof(*res);
+	ret = keys_call(c, KVSTASH_IOC_EXISTS, k);
+	return ret ? ret : (int)k->done;
+}
+
+int kvstash_remove(struct kvstash *c, struct kvstash_keys *k,
+		   struct kvstash_exists *res)
+{
+	int ret;
+
+	k->results = kvstash_addr(res);
+	k->stride = sizeof(*res);
+	k->tags = 0;
+	ret = keys_call(c, KVSTASH_IOC_REMOVE, k);
+	return ret ? ret : (int)k->done;
+}
+
+int kvstash_lookup(struct kvstash *c, struct kvstash_keys *k)
+{
+	int ret;
+
+	k->results = 0;
+	k->stride = 0;
+	k->tags = 0;
+	ret = keys_call(c, KVSTASH_IOC_LOOKUP, k);
+	return ret ? ret : (int)k->run;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * Unit tests of libkvstash: a check, and the fake device
+ */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <stdio.h>
+
+#include "lib.h"
+
+/* One fact. A failure is counted and said, the test goes on. */
+#define CHECK(cond) check(!!(cond), #cond, __FILE__, __LINE__)
+#define CHECK_EQ(a, b) \
+	check_eq((long long)(a), (long long)(b), #a, __FILE__, __LINE__)
+#define CHECK_STR(a, b) check_str(a, b, #a, __FILE__, __LINE__)
+
+void check(int ok, const char *what, const char *file, int line);
+void check_eq(long long a, long long b, const char *what, const char *file,
+	      int line);
+void check_str(const char *a, const char *b, const char *what,
+	       const char *file, int line);
+
+#define FAKE_CALLS	64
+#define FAKE_OBJECT	10	/* bytes of each object that the fake has */
+
+/**
+ * struct fake - what stands in for the module behind one file descriptor
+ * @fd:      calls on it come here; those on others go to the kernel
+ * @calls:   calls so far
+ * @count:   entries of each call
+ * @signal:  entries after which a signal ends each call; 0: none
+ * @eintr:   this call is interrupted before its first entry
+ * @bad:     this call fails with @err, @reason and @field
+ * @err:     errno
+ * @reason:  enum kvstash_reason
+ * @field:   offset
+ * @carried: entries carried out so far
+ * @visible: keys below this number are there
+ *
+ * A key starts with its number as 32 bits. Calls count from 1, so that 0 is
+ * never.
+ */
+struct fake {
+	int fd;
+	unsigned int calls;
+	unsigned int count[FAKE_CALLS + 1];
+	unsigned int signal;
+	unsigned int eintr;
+	unsigned int bad;
+	int err;
+	unsigned int reason;
+	unsigned int field;
+	unsigned long long carried;
+	unsigned int visible;
+};
+
+extern struct fake fake;
+
+/* The linker's --wrap puts the fake between the library and ioctl(). */
+int __real_ioctl(int fd, unsigned long cmd, void *arg);
+int __wrap_ioctl(int fd, unsigned long cmd, ...);
+
+/* A client of the fake, whose state starts anew. */
+struct kvstash *fake_open(void);
+
+void test_batch(void);
+void test_build(void);
+void test_client(void);
+void test_reason(void);
+
+#endif /* CHECK_H */

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * All headers and builders as C++ sees them
+ */
+#include <kvstash.h>
+#include <linux/kvstash_netlink.h>
+
+int main()
+{
+	static const char key[] = "key";
+	char data[8] = {};
+	struct kvstash_handle handle = {};
+	struct kvstash_write write;
+	struct kvstash_range range;
+	struct kvstash_keys keys;
+	struct kvstash_seg seg;
+	struct kvstash_put put;
+	struct kvstash_end end;
+	struct kvstash_get get;
+	struct kvstash *client;
+
+	kvstash_prep_seg(&seg, data, sizeof(data));
+	kvstash_prep_range(&range, 0, 0, data, sizeof(data));
+	kvstash_prep_put(&put, key, 3, data, sizeof(data));
+	kvstash_prep_put_parent(&put, key, 2);
+	kvstash_prep_put_part(&put, 0, 2);
+	kvstash_prep_put_manifest(&put, nullptr);
+	kvstash_prep_put_tag(&put, key, 1);
+	kvstash_prep_put_segs(&put, &seg, 1);
+	kvstash_prep_reserve(&put, key, 3, sizeof(data));
+	kvstash_prep_write(&write, &handle, 0, data, sizeof(data));
+	kvstash_prep_write_segs(&write, &seg, 1);
+	kvstash_prep_end(&end, &handle);
+	kvstash_prep_get_segs(&get, key, 3, &seg, 1);
+	kvstash_prep_get_ranges(&get, key, 3, &range, 1);
+	kvstash_prep_get(&get, key, 3, data, sizeof(data));
+	kvstash_prep_keys(&keys, key, 1, 3);
+	kvstash_prep_keys_var(&keys, key, nullptr, 0);
+	kvstash_prep_keys_tags(&keys, nullptr);
+	if (kvstash_open(&client, "/dev/null", 0) == 0) {
+		kvstash_put(client, &put, 1);
+		kvstash_close(client);
+		return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * The ABI's layout, compiled for 64 and for 32 bits: it may not differ
+ */
+#include <assert.h>
+#include <stdalign.h>
+#include <stddef.h>
+
+#include <linux/kvstash.h>
+#include <linux/kvstash_netlink.h>
+
+#define SIZE(type, size) \
+	static_assert(sizeof(struct type) == (size) && \
+		      alignof(struct type) == 8, #type)
+
+#define AT(type, member, offset) \
+	static_assert(offsetof(struct type, member) == (offset), \
+		      #type "." #member)
+
+SIZE(kvstash_result, 16);
+SIZE(kvstash_handle, 16);
+SIZE(kvstash_seg, 16);
+SIZE(kvstash_range, 32);
+SIZE(kvstash_query, 96);
+SIZE(kvstash_batch, 40);
+SIZE(kvstash_put, 104);
+SIZE(kvstash_write, 64);
+SIZE(kvstash_end, 40);
+SIZE(kvstash_get, 72);
+SIZE(kvstash_exists, 64);
+SIZE(kvstash_keys, 80);
+static_assert(sizeof(struct kvstash_bind) == 48, "kvstash_bind");
+
+AT(kvstash_put, handle, 64);
+AT(kvstash_put, nr_segs, 80);
+AT(kvstash_put, part, 88);
+AT(kvstash_put, reserved2, 100);
+AT(kvstash_write, nr_segs, 56);
+AT(kvstash_get, nr, 56);
+AT(kvstash_get, reserved2, 68);
+AT(kvstash_exists, state, 62);
+AT(kvstash_keys, count, 48);
+AT(kvstash_keys, done, 60);
+AT(kvstash_keys, reserved2, 76);
+AT(kvstash_query, ns, 64);
+AT(kvstash_batch, reserved, 36);
+
+/* A command's number has the size of its argument. */
+static_assert(KVSTASH_IOC_QUERY == 0xc060bb40, "QUERY");
+static_assert(KVSTASH_IOC_BIND == 0xc030bb41, "BIND");
+static_assert(KVSTASH_IOC_PUT == 0xc028bb42, "PUT");
+static_assert(KVSTASH_IOC_RESERVE == 0xc028bb43, "RESERVE");
+static_assert(KVSTASH_IOC_WRITE == 0xc028bb44, "WRITE");
+static_assert(KVSTASH_IOC_COMMIT == 0xc028bb45, "COMMIT");
+static_assert(KVSTASH_IOC_ABORT == 0xc028bb46, "ABORT");
+static_assert(KVSTASH_IOC_GET == 0xc028bb47, "GET");
+static_assert(KVSTASH_IOC_EXISTS == 0xc050bb48, "EXISTS");
+static_assert(KVSTASH_IOC_REMOVE == 0xc050bb49, "REMOVE");
+static_assert(KVSTASH_IOC_LOOKUP == 0xc050bb4a, "LOOKUP");

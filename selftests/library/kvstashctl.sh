@@ -1,0 +1,345 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# kvstashctl against the module: what it prints, its JSON, its exit codes
+#
+# Needs root, the module with a pool of 64 MiB, and KVSTASH_BUILD.
+set -u
+
+ctl=${KVSTASH_BUILD:?}/tools/kvstashctl
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+nr=0
+failed=0
+
+# ok NAME: the last command's status is the result
+ok()
+{
+	local status=$?
+
+	nr=$((nr + 1))
+	if [ $status -eq 0 ]; then
+		echo "ok $nr $1"
+	else
+		failed=$((failed + 1))
+		echo "not ok $nr $1"
+		sed 's/^/# out: /' "$tmp/out" | head -20
+		sed 's/^/# err: /' "$tmp/err" | head -20
+	fi
+}
+
+# run CODE WORD...: kvstashctl ends with CODE; out and err are kept
+run()
+{
+	local want=$1 got
+
+	shift
+	"$ctl" "$@" >"$tmp/out" 2>"$tmp/err"
+	got=$?
+	[ $got -eq "$want" ] && return
+	echo "# kvstashctl $* ended with $got, not $want"
+	return 1
+}
+
+# json CODE EXPRESSION WORD...: the same with --json; the document is d in the
+# Python expression, and has to make it true
+json()
+{
+	local code=$1 expression=$2
+
+	shift 2
+	run "$code" --json "$@" || return
+	python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+sys.exit(0 if eval("(" + sys.argv[2] + ")") else 1)
+' "$tmp/out" "$expression" && return
+	echo "# not so: $expression"
+	return 1
+}
+
+out_is()
+{
+	[ "$(cat "$tmp/out")" = "$1" ]
+}
+
+err_has()
+{
+	grep -qF -- "$1" "$tmp/err"
+}
+
+# refused ERRNO WORDS: with a text of the kernel's, not the C library's words
+refused()
+{
+	err_has " ($1)" && ! err_has ": $2 ($1)"
+}
+
+if ! [ -x "$ctl" ]; then
+	echo "1..0 # SKIP $ctl is not built"
+	exit 4
+fi
+
+echo "TAP version 13"
+
+# put and get
+
+head -c 100000 /dev/urandom >"$tmp/a"
+head -c 5000 /dev/urandom >"$tmp/b"
+
+run 0 put ctl/a "$tmp/a" && out_is "ctl/a: part 0 of 1 put, 100000 bytes"
+ok "put of a file"
+run 1 put ctl/a "$tmp/a" && err_has "(EEXIST, exists)"
+ok "a second put says that it exists"
+json 1 'd["errno"] == "EEXIST" and d["reason"] == "exists" and d["error"]' \
+	put ctl/a "$tmp/a"
+ok "and so it does in JSON"
+run 0 get ctl/a && cmp -s "$tmp/out" "$tmp/a"
+ok "get to standard output"
+run 0 get ctl/a -o "$tmp/got" && cmp -s "$tmp/got" "$tmp/a" &&
+	out_is "ctl/a: 100000 of 100000 bytes to $tmp/got"
+ok "get to a file"
+rm -f "$tmp/got"
+json 0 'd["bytes"] == 100000 and d["object_size"] == 100000 and
+	d["key"] == "ctl/a" and d["key_hex"] == b"ctl/a".hex()' \
+	get ctl/a -o "$tmp/got" && cmp -s "$tmp/got" "$tmp/a"
+ok "get with JSON"
+"$ctl" put ctl/b - <"$tmp/b" >"$tmp/out" 2>"$tmp/err" &&
+	run 0 get ctl/b && cmp -s "$tmp/out" "$tmp/b"
+ok "put of standard input"
+"$ctl" put --tag 'a "tag"' ctl/c < <(cat "$tmp/b") >"$tmp/out" 2>"$tmp/err" &&
+	run 0 get ctl/c && cmp -s "$tmp/out" "$tmp/b"
+ok "put of a pipe"
+run 0 get ctl/a --range 0:99999:1 --range 0:1K:2K &&
+	{ tail -c 1 "$tmp/a"; head -c 3072 "$tmp/a" | tail -c 2048; } |
+		cmp -s - "$tmp/out"
+ok "get of ranges"
+run 3 get ctl/a --range 0:99999:2 &&
+	err_has "the part has 100000 bytes (ERANGE, range)" && out_is ""
+ok "a range past the end is refused"
+rm -f "$tmp/got"
+run 1 get ctl/none -o "$tmp/got" && err_has "no such key (ENOENT, miss)" &&
+	[ ! -e "$tmp/got" ]
+ok "get of nothing is a miss, and makes no file"
+json 1 'd == {"error": d["error"], "errno": "ENOENT", "reason": "miss"}' \
+	get ctl/none -o "$tmp/got"
+ok "the same in JSON"
+run 3 put ctl/empty /dev/null && err_has "(EINVAL, length)"
+ok "nothing is no object"
+run 3 put ctl/x "$tmp/nonexistent" && err_has "No such file"
+ok "a file that is not there"
+
+# facts
+
+digest=$(printf %064d 7)
+run 0 put ctl/p --part 0/2 --manifest "$digest" "$tmp/b" &&
+	run 1 stat ctl/p && grep -q "1 of 2 present" "$tmp/out" &&
+	grep -q "state     filling" "$tmp/out"
+ok "a part of two is there"
+run 3 put ctl/p --part 1/3 --manifest "$digest" "$tmp/b" &&
+	err_has "2 parts there (EXDEV, mismatch_parts)"
+ok "another part count is a mismatch"
+run 0 put ctl/p --part 1/2 --manifest "$digest" "$tmp/b" && run 0 exists ctl/p
+ok "both parts are the object"
+json 0 'd["keys"][0]["state"] == "visible" and
+	d["keys"][0]["object_size"] == 10000 and d["keys"][0]["parts"] == 2 and
+	d["keys"][0]["manifest_hex"] == "'"$digest"'" and
+	d["keys"][0]["tag"] is None and d["keys"][1]["tag"] == "a \"tag\"" and
+	d["keys"][1]["reason"] == "ok"' stat ctl/p ctl/c
+ok "stat has all facts"
+run 1 exists ctl/a ctl/none &&
+	out_is "$(printf 'ctl/a: visible\nctl/none: no such key (ENOENT, miss)')"
+ok "exists says each key"
+run 0 exists ctl/a ctl/b
+ok "exists of what is there"
+json 1 '[k["state"] for k in d["keys"]] == ["visible", "absent"] and
+	d["keys"][1]["errno"] == "ENOENT"' exists ctl/a ctl/none
+ok "exists in JSON"
+run 0 --hex put 00ff0a "$tmp/b" && run 0 --hex exists 00FF0A &&
+	out_is "00ff0a: visible"
+ok "a key in hex"
+json 0 'd["keys"][0]["key"] is None and d["keys"][0]["key_hex"] == "00ff0a"' \
+	exists --hex 00ff0a
+ok "a key that is no text"
+run 0 ls --ns default && grep -qxF '\x00\xff\x0a' "$tmp/out"
+ok "and as text it is escaped"
+
+# chains
+
+run 3 put ctl/2 --parent ctl/1 "$tmp/b" && err_has "(ENOENT, parent_miss)"
+ok "a parent that is not there"
+run 0 put ctl/1 "$tmp/b" && run 0 put ctl/2 --parent ctl/1 "$tmp/b" &&
+	run 0 put ctl/3 --parent ctl/none --root-if-no-parent "$tmp/b"
+ok "a chain, and a root for want of a parent"
+run 0 lookup ctl/1 ctl/2 && out_is "run of 2 keys of 2, 10000 bytes"
+ok "lookup of a chain"
+run 1 lookup ctl/1 ctl/none ctl/2 &&
+	out_is "run of 1 keys of 3, 5000 bytes; ends: no such key (miss)"
+ok "lookup stops at the gap"
+json 1 'd["run"] == 1 and d["count"] == 3 and d["bytes"] == 5000 and
+	d["reason"] == "miss"' lookup ctl/1 ctl/none ctl/2
+ok "lookup in JSON"
+
+# the list of objects
+
+run 0 ls --ns default --prefix ctl/ &&
+	[ "$(sort "$tmp/out" | tr '\n' ' ')" = \
+	  "ctl/1 ctl/2 ctl/3 ctl/a ctl/b ctl/c ctl/p " ]
+ok "ls with a prefix"
+json 0 'len(d["objects"]) == 1 and d["objects"][0]["parent"] == "ctl/1" and
+	d["objects"][0]["ns"] == "default" and
+	d["objects"][0]["state"] == "visible" and
+	d["objects"][0]["bytes"] == 5000 and d["objects"][0]["kind"] == "page"' \
+	ls -n default --prefix ctl/2 --state visible --kind page
+ok "ls in JSON"
+json 0 'd["objects"] == []' ls --ns default --state filling
+ok "ls of a state that none is in"
+run 0 ls --ns no-such && out_is ""
+ok "ls of a namespace that none is in"
+
+# removal
+
+run 0 rm ctl/1 && out_is "ctl/1: removed" && run 1 exists ctl/2
+ok "rm takes the children along"
+run 1 rm ctl/1 ctl/3 && grep -qx "ctl/3: removed" "$tmp/out"
+ok "rm of what is gone is a miss"
+run 0 rm ctl/a ctl/b ctl/c ctl/p && run 0 --hex rm 00ff0a
+ok "rm of the rest"
+
+# namespaces
+
+run 0 ns create ctl-ns --uid 1000 --gid 1000 --mode 600 --quota 1M \
+	--objects 10 --incomplete-timeout 5000
+ok "ns create"
+json 0 '[n for n in d["namespaces"] if n["name"] == "ctl-ns" and
+	n["uid"] == 1000 and n["gid"] == 1000 and n["mode"] == "0600" and
+	n["quota_bytes"] == 1 << 20 and n["quota_objects"] == 10 and
+	n["incomplete_ms"] == 5000 and n["clients"] == 0]' ns list
+ok "ns list"
+run 3 ns create ctl-ns && refused EEXIST "File exists"
+ok "ns create of one that is there"
+run 3 ns create 'a/b' && refused EINVAL "Invalid argument"
+ok "ns create of a name that is none"
+json 3 'd["error"].endswith("(EINVAL)") and d["errno"] == "EINVAL" and
+	d["reason"] is None' ns create 'a/b'
+ok "the same in JSON"
+run 0 ns set ctl-ns --quota 64K &&
+	json 0 'd["namespaces"][0]["quota_bytes"] == 65536 and
+		d["namespaces"][0]["quota_objects"] == 10' ns list ctl-ns
+ok "ns set changes what it was asked to"
+run 3 -n ctl-ns put big "$tmp/a" && err_has "(EDQUOT, quota_bytes)"
+ok "the quota holds"
+run 0 -n ctl-ns put k "$tmp/b" && run 1 exists k && run 0 exists k -n ctl-ns
+ok "its keys are its own"
+json 0 'd["stats"]' stats ns ctl-ns
+ok "stats of a namespace"
+run 3 -n no-such exists k && err_has "(ENODEV, no_namespace)"
+ok "no such namespace"
+
+# another user, of a device that all may open: the namespace decides
+
+mode=$(stat -c %a /dev/kvstash)
+chmod 666 /dev/kvstash
+chmod 755 "$tmp"
+cp "$ctl" "$tmp/kvstashctl"
+cat >"$tmp/as" <<-'END'
+	import os, sys
+	os.setgroups([])
+	os.setgid(int(sys.argv[1]))
+	os.setuid(int(sys.argv[1]))
+	os.execv(sys.argv[2], sys.argv[2:])
+END
+
+# as UID CODE WORD...: run, by another user
+as()
+{
+	local uid=$1 want=$2 got
+
+	shift 2
+	python3 "$tmp/as" "$uid" "$tmp/kvstashctl" "$@" >"$tmp/out" 2>"$tmp/err"
+	got=$?
+	[ $got -eq "$want" ] && return
+	echo "# kvstashctl $* by $uid ended with $got, not $want"
+	return 1
+}
+
+as 1000 0 -n ctl-ns exists k && as 1000 0 -n ctl-ns get k &&
+	cmp -s "$tmp/out" "$tmp/b"
+ok "the owner may read"
+as 1000 0 -n ctl-ns rm k && as 1000 0 -n ctl-ns put k "$tmp/as"
+ok "and write"
+as 1001 3 -n ctl-ns exists k && err_has "(EACCES, permission)"
+ok "another may not"
+as 1001 3 --json -n ctl-ns exists k &&
+	grep -q '"errno": "EACCES", "reason": "permission"' "$tmp/out"
+ok "the same in JSON"
+as 1000 0 ls -n ctl-ns && out_is k
+ok "the owner may list"
+as 1001 3 ls -n ctl-ns && out_is "" && err_has "(EPERM)"
+ok "another may not list"
+as 1000 3 ls && out_is "" && err_has "(EPERM)"
+ok "nor may anybody list all"
+as 1000 3 pool create mine 2M && err_has "(EPERM)"
+ok "a user may not create a pool"
+as 1000 3 pool list && out_is "" && err_has "(EPERM)"
+ok "nor list them"
+as 1000 3 ns destroy ctl-ns && err_has "(EPERM)"
+ok "nor destroy a namespace"
+run 0 ns set ctl-ns --mode 644 && as 1001 0 -n ctl-ns exists k &&
+	as 1001 3 -n ctl-ns rm k && err_has "(EACCES, permission)"
+ok "all may read what all may read"
+chmod "$mode" /dev/kvstash
+
+run 0 ns destroy ctl-ns && out_is "namespace ctl-ns destroyed"
+ok "ns destroy"
+run 3 ns destroy ctl-ns && refused ENOENT "No such file or directory"
+ok "ns destroy of one that is gone"
+
+# pools
+
+json 0 'd["name"] == "ctl-pool" and d["bytes"] == 4 << 20' \
+	pool create ctl-pool 3M --objects 100
+ok "pool create rounds up to 2 MiB"
+json 0 '[p for p in d["pools"] if p["name"] == "ctl-pool" and
+	p["free"] == p["bytes"] and p["committed"] == 0]' pool list
+ok "pool list"
+json 0 'len(d["pools"]) == 1 and d["pools"][0]["name"] == "ctl-pool"' \
+	pool list ctl-pool
+ok "pool list of one"
+json 0 'd["stats"]["total_bytes"] == 4 << 20' stats pool ctl-pool
+ok "stats of a pool"
+run 3 pool create ctl-pool 2M && refused EEXIST "File exists"
+ok "pool create of one that is there"
+run 0 ns create ctl-in --pool ctl-pool && run 3 pool destroy ctl-pool &&
+	refused EBUSY "Device or resource busy"
+ok "a pool with a namespace stays"
+run 0 ns destroy ctl-in && run 0 pool destroy ctl-pool
+ok "pool destroy"
+run 3 pool list ctl-pool && refused ENOENT "No such file or directory" &&
+	out_is ""
+ok "it is gone"
+json 3 'd["pools"] == [] and d["errno"] == "ENOENT"' pool list ctl-pool
+ok "a list that fails is still one document"
+run 0 stats && [ -s "$tmp/out" ]
+ok "stats of the module"
+
+# usage
+
+run 2 && run 2 frobnicate && run 2 pool && run 2 exists && run 2 get a b
+ok "usage: commands and operands"
+run 2 pool create x 1Q && run 2 pool create x 99999999999999999999 &&
+	run 2 pool create x 16777216T && run 2 pool create x -- -1 &&
+	run 2 pool create x 1M --node -2
+ok "usage: sizes"
+run 2 put k --part 1 && run 2 put k --manifest 00 && run 2 --hex exists 0 &&
+	run 2 get k --range 1:2 && run 2 ns create x --mode 888
+ok "usage: parts, digests, keys, ranges, modes"
+json 2 'd["reason"] == "usage" and d["errno"] is None' exists &&
+	run 2 exists --bogus --json && python3 -m json.tool "$tmp/out" >/dev/null
+ok "usage in JSON"
+"$ctl" stats >/dev/full 2>"$tmp/err"
+[ $? -eq 3 ] && err_has "cannot write to standard output"
+ok "output that does not arrive is a failure"
+
+echo "1..$nr"
+[ $failed -eq 0 ]
