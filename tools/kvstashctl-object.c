@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kvstashctl: put and get of one object
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kvstashctl.h"
+
+/**
+ * struct put_words - what the user said of a put, before it is read
+ *
+ * --hex, which says how keys are to be read, may come last.
+ */
+struct put_words {
+	const char *parent;
+	const char *part;
+	const char *manifest;
+	const char *tag;
+	bool root_if_no_parent;
+};
+
+/**
+ * struct put_memory - what an entry points to
+ */
+struct put_memory {
+	unsigned char *key;
+	unsigned char *parent;
+	unsigned char manifest[KVSTASH_DIGEST_LEN];
+	struct bytes data;
+};
+
+static int put_options(struct ctl *ctl, struct put_words *w)
+{
+	static const struct option longs[] = {
+		{ "parent", required_argument, NULL, 'p' },
+		{ "part", required_argument, NULL, 'i' },
+		{ "manifest", required_argument, NULL, 'm' },
+		{ "tag", required_argument, NULL, 't' },
+		{ "root-if-no-parent", no_argument, NULL, 'r' },
+		{ 0 },
+	};
+	int c;
+
+	while ((c = arg_option(ctl, "", longs)) != -1) {
+		if (c == 'p')
+			w->parent = optarg;
+		else if (c == 'i')
+			w->part = optarg;
+		else if (c == 'm')
+			w->manifest = optarg;
+		else if (c == 't')
+			w->tag = optarg;
+		else if (c == 'r')
+			w->root_if_no_parent = true;
+		else
+			return CODE_USAGE;
+	}
+	return arg_operands(ctl, 1, 2);
+}
+
+/* The identity beside the key. */
+static int put_identity(struct ctl *ctl, const struct put_words *w,
+			struct put_memory *m, struct kvstash_put *e)
+{
+	unsigned int part, parts;
+	size_t len;
+	int code;
+
+	if (w->parent) {
+		code = arg_key(ctl, "--parent", w->parent, 1, &m->parent, &len);
+		if (code)
+			return code;
+		kvstash_prep_put_parent(e, m->parent, len);
+	}
+	if (w->part) {
+		code = arg_part(ctl, w->part, &part, &parts);
+		if (code)
+			return code;
+		kvstash_prep_put_part(e, part, parts);
+	}
+	if (w->manifest) {
+		code = arg_digest(ctl, w->manifest, m->manifest,
+				  sizeof(m->manifest));
+		if (code)
+			return code;
+		kvstash_prep_put_manifest(e, m->manifest);
+	}
+	if (w->tag)
+		kvstash_prep_put_tag(e, w->tag, strlen(w->tag));
+	if (w->root_if_no_parent)
+		e->flags |= KVSTASH_PUT_ROOT_IF_NO_PARENT;
+	return 0;
+}
+
+static int put_build(struct ctl *ctl, const struct put_words *w,
+		     struct put_memory *m, struct kvstash_put *e)
+{
+	const char *path = "-";
+	size_t len;
+	int code;
+
+	code = arg_key(ctl, "key", ctl->argv[optind], 1, &m->key, &len);
+	if (code)
+		return code;
+	kvstash_prep_put(e, m->key, len, NULL, 0);
+	code = put_identity(ctl, w, m, e);
+	if (code)
+		return code;
+	if (optind + 1 < ctl->argc)
+		path = ctl->argv[optind + 1];
+	code = file_load(ctl, path, &m->data);
+	if (code)
+		return code;
+	e->buf = kvstash_addr(m->data.p);
+	e->part_len = m->data.len;
+	return 0;
+}
+
+static void put_text(const struct ctl *ctl, const json_t *o)
+{
+	out_print_bytes(ctl, o, "key");
+	printf(": part %llu of %llu put, %llu bytes\n", out_u64(o, "part"),
+	       out_u64(o, "parts"), out_u64(o, "bytes"));
+}
+
+static int put_send(struct ctl *ctl, struct kvstash_put *e)
+{
+	struct kvstash *c = client_open(ctl);
+	json_t *doc;
+	int ret;
+
+	if (!c)
+		return CODE_FAILED;
+	ret = kvstash_put_all(c, e, 1, NULL);
+	if (ret)
+		return client_failed(ctl, ret);
+	if (e->r.res)
+		return client_refused(ctl, ctl->argv[optind], &e->r);
+	doc = out_object();
+	out_set_bytes(doc, "key", (void *)(uintptr_t)e->key, e->key_len);
+	out_set_u64(doc, "bytes", e->part_len);
+	out_set_u64(doc, "part", e->part);
+	out_set_u64(doc, "parts", e->parts);
+	out_set_result(doc, &e->r);
+	return out_doc(ctl, doc, put_text, CODE_OK);
+}
+
+int cmd_put(struct ctl *ctl)
+{
+	struct put_words words = { 0 };
+	struct put_memory m = { 0 };
+	struct kvstash_put e;
+	int code;
+
+	code = put_options(ctl, &words);
+	if (code)
+		return code;
+	code = put_build(ctl, &words, &m, &e);
+	if (!code)
+		code = put_send(ctl, &e);
+	free(m.key);
+	free(m.parent);
+	bytes_free(&m.data);
+	return code;
+}
+
+/**
+ * struct get_job - a get
+ * @key:    the key
+ * @len:    its length
+ * @ranges: what of it, in the order asked for
+ * @nr:     how many ranges; 0: all
+ * @file:   where the bytes go
+ * @data:   the bytes
+ * @size:   length of the whole object
+ */
+struct get_job {
+	unsigned char *key;
+	size_t len;
+	struct kvstash_range *ranges;
+	size_t nr;
+	const char *file;
+	struct bytes data;
+	__u64 size;
+};
+
+static int get_add_range(struct ctl *ctl, struct get_job *job)
+{
+	struct kvstash_range *more;
+
+	if (job->nr == KVSTASH_SEGS_MAX)
+		return out_usage(ctl, "more than %d ranges", KVSTASH_SEGS_MAX);
+	more = reallocarray(job->ranges, job->nr + 1, sizeof(*more));
+	if (!more)
+		out_no_memory();
+	job->ranges = more;
+	return arg_range(ctl, optarg, &job->ranges[job->nr++]);
+}
+
+static int get_options(struct ctl *ctl, struct get_job *job)
+{
+	static const struct option longs[] = {
+		{ "output", required_argument, NULL, 'o' },
+		{ "range", required_argument, NULL, 'r' },
+		{ 0 },
+	};
+	int code = 0, c;
+
+	job->file = "-";
+	while (!code && (c = arg_option(ctl, "o:", longs)) != -1) {
+		if (c == 'o')
+			job->file = optarg;
+		else if (c == 'r')
+			code = get_add_range(ctl, job);
+		else
+			code = CODE_USAGE;
+	}
+	if (!code)
+		code = arg_operands(ctl, 1, 1);
+	if (!code && ctl->json && !strcmp(job->file, "-"))
+		code = out_usage(ctl,
+				 "with --json the bytes need a file: -o FILE");
+	if (!code)
+		code = arg_key(ctl, "key", ctl->argv[optind], 1, &job->key,
+			       &job->len);
+	return code;
+}
+
+static int get_failed(struct ctl *ctl, int ret, const struct kvstash_result *r)
+{
+	if (ret)
+		return client_failed(ctl, ret);
+	return client_refused(ctl, ctl->argv[optind], r);
+}
+
+/* The size is asked first; if it is another one then, it is asked again. */
+static int get_whole(struct ctl *ctl, struct kvstash *c, struct get_job *job)
+{
+	struct kvstash_exists facts;
+	struct kvstash_keys k;
+	struct kvstash_get e;
+	int code, ret;
+
+	for (int tries = 0; ; tries++) {
+		kvstash_prep_keys(&k, job->key, job->len, 1);
+		ret = kvstash_exists_all(c, &k, &facts, NULL);
+		if (ret || facts.r.res)
+			return get_failed(ctl, ret, &facts.r);
+		code = bytes_alloc(ctl, &job->data, facts.object_size);
+		if (code)
+			return code;
+		kvstash_prep_get(&e, job->key, job->len, job->data.p,
+				 job->data.len);
+		ret = kvstash_get_all(c, &e, 1, NULL);
+		if (!ret && !e.r.res)
+			break;
+		if (ret || e.r.reason != KVSTASH_R_BUFFER_SMALL || tries > 8)
+			return get_failed(ctl, ret, &e.r);
+		bytes_free(&job->data);
+	}
+	job->data.len = e.bytes;
+	job->size = e.object_size;
+	return 0;
+}
+
+/* All ranges one after the other into one area. */
+static int get_ranges(struct ctl *ctl, struct kvstash *c, struct get_job *job)
+{
+	struct kvstash_get e;
+	__u64 sum = 0;
+	int code, ret;
+
+	for (size_t i = 0; i < job->nr; i++)
+		if (__builtin_add_overflow(sum, job->ranges[i].len, &sum))
+			return out_usage(ctl, "ranges are too long together");
+	code = bytes_alloc(ctl, &job->data, sum);
+	if (code)
+		return code;
+	sum = 0;
+	for (size_t i = 0; i < job->nr; i++) {
+		job->ranges[i].addr = kvstash_addr((char *)job->data.p + sum);
+		sum += job->ranges[i].len;
+	}
+	kvstash_prep_get_ranges(&e, job->key, job->len, job->ranges, job->nr);
+	ret = kvstash_get_all(c, &e, 1, NULL);
+	if (ret || e.r.res)
+		return get_failed(ctl, ret, &e.r);
+	job->data.len = e.bytes;
+	job->size = e.object_size;
+	return 0;
+}
+
+static void get_text(const struct ctl *ctl, const json_t *o)
+{
+	out_print_bytes(ctl, o, "key");
+	printf(": %llu of %llu bytes to %s\n", out_u64(o, "bytes"),
+	       out_u64(o, "object_size"), out_str(o, "file"));
+}
+
+static int get_said(struct ctl *ctl, const struct get_job *job)
+{
+	json_t *doc, *file;
+
+	if (!strcmp(job->file, "-"))
+		return CODE_OK;	/* the bytes are all that is said */
+	doc = out_object();
+	file = json_string(job->file);
+	out_set_bytes(doc, "key", job->key, job->len);
+	out_set_u64(doc, "bytes", job->data.len);
+	out_set_u64(doc, "object_size", job->size);
+	out_set(doc, "file", file ? file : json_null());
+	return out_doc(ctl, doc, get_text, CODE_OK);
+}
+
+static int get_run(struct ctl *ctl, struct get_job *job)
+{
+	struct kvstash *c = client_open(ctl);
+	int code;
+
+	if (!c)
+		return CODE_FAILED;
+	if (job->nr)
+		code = get_ranges(ctl, c, job);
+	else
+		code = get_whole(ctl, c, job);
+	if (!code)
+		code = file_store(ctl, job->file, &job->data);
+	return code ? code : get_said(ctl, job);
+}
+
+int cmd_get(struct ctl *ctl)
+{
+	struct get_job job = { 0 };
+	int code;
+
+	code = get_options(ctl, &job);
+	if (!code)
+		code = get_run(ctl, &job);
+	free(job.key);
+	free(job.ranges);
+	bytes_free(&job.data);
+	return code;
+}
