@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+/* kvstash-load: pool_mb=2 wm_low=0 wm_high=0 */
+/*
+ * Pools: filled to the last page, creation that is killed (R111), sizes that no
+ * machine has (R113), removal while in use.
+ */
+#include "r_store.h"
+
+static char buf[KVR_MB(2)];
+
+/* Objects of one page, in batches; the number that was put. */
+static unsigned int put_pages(int fd, __u64 space, unsigned int n)
+{
+	static struct kvstash_put e[256];
+	static struct kvr_key keys[256];
+	static char data[256][KVT_PAGE];
+	struct kvr_obj o = { .len = KVT_PAGE, .parts = 1 };
+	unsigned int i, nr = 0, good = 0;
+
+	for (unsigned int id = 0; id < n; id += nr) {
+		nr = n - id < KVT_LEN(e) ? n - id : KVT_LEN(e);
+		for (i = 0; i < nr; i++) {
+			keys[i] = (struct kvr_key){ space, id + i };
+			o.key = keys[i];
+			kvr_fill(&o, 0, data[i]);
+			kvr_prep(&e[i], &o, 0, data[i]);
+			e[i].key = kvstash_addr(&keys[i]);
+		}
+		if (kvt_put(fd, e, nr) != (int)nr)
+			break;
+		for (i = 0; i < nr; i++)
+			good += !e[i].r.res;
+	}
+	return good;
+}
+
+TEST_F(store, filled_to_the_last_page)
+{
+	struct kvr_obj o = { .key = { 1, 0 }, .len = KVT_PAGE, .parts = 1 };
+	const unsigned int pages = KVR_MB(4) / KVT_PAGE;
+	struct kvr_store *s = &self->s;
+
+	kvr_store_make(_metadata, s, KVR_MB(4), NULL);
+	EXPECT_EQ(pages, put_pages(s->fd, 1, pages));
+	EXPECT_EQ(0, kvr_pool(s, "free_bytes"));
+	EXPECT_EQ(0, kvr_ns(s, "evictions"));
+	EXPECT_EQ(pages, kvr_ns(s, "visible"));
+	for (; o.key.id < pages; o.key.id++)
+		ASSERT_EQ(0, kvr_get(s->fd, &o, buf).res);
+	KVT_OK(kvr_put(s->fd, &o, buf));
+	EXPECT_EQ(1, kvr_ns(s, "evictions"));
+	EXPECT_EQ(0, kvr_pool(s, "free_bytes"));
+	kvr_sane(_metadata, s);
+}
+
+/*
+ * Every second page is free: a part takes them as so many extents and evicts
+ * nothing, and bytes are found in it wherever a range begins and ends.
+ */
+TEST_F(store, part_in_single_pages)
+{
+	const unsigned int pages = KVR_MB(2) / KVT_PAGE;
+	struct kvr_obj o = { .key = { 2, 0 }, .len = KVR_MB(1) - 5, .parts = 1 };
+	struct kvr_obj page = { .key = { 1, 0 }, .len = KVT_PAGE, .parts = 1 };
+	struct kvr_store *s = &self->s;
+	struct kvstash_range range;
+	__u64 rnd = kvr_run_seed();
+	struct kvstash_handle h;
+	struct kvstash_get e;
+
+	kvr_store_make(_metadata, s, KVR_MB(2), NULL);
+	EXPECT_EQ(pages, put_pages(s->fd, 1, pages));
+	for (; page.key.id < pages; page.key.id += 2)
+		KVT_OK(kvr_remove(s->fd, &page));
+	KVT_OK(kvr_reserve(s->fd, &o, 0, &h));
+	KVT_OK(kvr_write(s->fd, &o, 0, &h, buf, 300001, o.len));
+	KVT_OK(kvr_write(s->fd, &o, 0, &h, buf, 0, 300001));
+	KVT_OK(kvt_commit1(s->fd, &h));
+	KVT_OK(kvr_get(s->fd, &o, buf));
+	EXPECT_EQ(0, kvr_pool(s, "free_bytes"));
+	for (unsigned int i = 0; i < 200; i++) {
+		__u32 from = kvr_below(&rnd, o.len), len = 1 + kvr_below(&rnd, o.len - from);
+
+		kvstash_prep_range(&range, 0, from, buf, len);
+		kvstash_prep_get_ranges(&e, &o.key, sizeof(o.key), &range, 1);
+		KVT_OK(kvt_get_one(s->fd, &e));
+		ASSERT_EQ(-1, kvt_verify_at(buf, len, kvr_seed(&o.key, 0), from));
+	}
+	EXPECT_EQ(0, kvr_ns(s, "evictions"));
+	EXPECT_EQ(pages / 2, kvr_count_visible(s->fd, 1, 0, pages));
+	kvr_sane(_metadata, s);
+}
+
+TEST_F(store, in_use_is_not_removed)
+{
+	struct kvr_obj o = { .key = { 1, 1 }, .len = 5000, .parts = 1 };
+	struct kvr_store *s = &self->s;
+
+	kvr_store_make(_metadata, s, KVR_MB(2), NULL);
+	KVT_OK(kvr_put(s->fd, &o, buf));
+	EXPECT_EQ(-EBUSY, kvt_pool_del(s->name));
+	EXPECT_EQ(-EBUSY, kvt_ns_del(s->name));
+	KVT_OK(kvr_get(s->fd, &o, buf));
+	close(s->fd);
+	s->fd = -1;
+	EXPECT_EQ(-EBUSY, kvt_pool_del(s->name));
+	/* the objects are still there for the next client */
+	s->fd = kvt_open_ns(s->name);
+	KVT_OK(kvr_get(s->fd, &o, buf));
+	close(s->fd);
+	s->fd = -1;
+	EXPECT_EQ(0, kvt_ns_del(s->name));
+	EXPECT_EQ(-ENODEV, kvt_open_ns(s->name));
+	EXPECT_EQ(0, kvt_pool_del(s->name));
+	EXPECT_EQ(-ENOENT, access(s->pool, F_OK) ? -errno : 0);
+	EXPECT_NE(0, kvt_pool_del(s->name));
+	s->name[0] = '\0';
+}
+
+TEST(R113_sizes_that_no_machine_has_are_refused_by_name)
+{
+	static const __u64 sizes[] = { 1ULL << 41, 1ULL << 44, 1ULL << 62 };
+	static struct kvt_nl_reply r;
+
+	for (unsigned int i = 0; i < KVT_LEN(sizes); i++) {
+		EXPECT_EQ(-EFBIG, kvt_pool_new("huge", sizes[i], &r));
+		EXPECT_NE(NULL, strstr(r.text, "memory")) {
+			TH_LOG("text: \"%s\"", r.text);
+		}
+		EXPECT_NE(0, access("/proc/kvstash/pool/huge", F_OK));
+	}
+}
+
+/* R111: clients at work on one pool while another is made. */
+#define WORKERS	4
+
+struct r111 {
+	struct kvr_store *s;
+	__u32 rounds[WORKERS];
+	__u32 stop;
+	__u32 broken;
+	__u64 size;	/* of the pool that is made */
+};
+
+static unsigned int my_number;	/* set before the fork */
+
+/* Each round opens the device, too: a new client must not wait either. */
+static int r111_worker(void *arg)
+{
+	struct r111 *t = arg;
+	struct kvr_obj o = { .key = { 1110 + my_number, 0 }, .len = 20000, .parts = 1 };
+	int fd, bad = 0;
+
+	while (!bad && !kvr_load(&t->stop)) {
+		fd = kvt_open_ns(t->s->name);
+		o.key.id++;
+		bad = fd < 0 || kvr_put(fd, &o, buf).res || kvr_get(fd, &o, buf).res;
+		close(fd);
+		kvr_add(&t->rounds[my_number], 1);
+	}
+	if (!bad)
+		return 0;
+	kvr_add(&t->broken, 1);
+	return kvr_say("client %u failed", my_number);
+}
+
+static int r111_create(void *arg)
+{
+	struct r111 *t = arg;
+
+	return kvt_pool_new("large", t->size, NULL) ? 1 : 0;
+}
+
+static __u64 creating(void)
+{
+	__u64 v;
+
+	return kvt_figure("/proc/kvstash/stats", "creating_bytes", &v) ? ~0ULL : v;
+}
+
+static bool ended(pid_t pid)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
+}
+
+/* Three quarters of what the machine says it has to give. */
+static __u64 largest(void)
+{
+	__u64 kib = 0;
+
+	kvt_figure("/proc/meminfo", "MemAvailable", &kib);
+	return (kib << 10) / 4 * 3 & ~(KVR_MB(2) - 1);
+}
+
+/*
+ * Kills the creation once @least bytes are there, and looks what is left. Each
+ * client comes forward meanwhile. True if it had not ended before.
+ */
+static bool r111_kill(struct __test_metadata *_metadata, struct r111 *t, __u64 least)
+{
+	pid_t pid = kvr_spawn(r111_create, t);
+	__u32 from[WORKERS];
+	int status;
+
+	ASSERT_LT(0, pid);
+	for (unsigned int i = 0; i < WORKERS; i++)
+		from[i] = kvr_load(&t->rounds[i]);
+	while (!ended(pid) && creating() < least)
+		;
+	status = kvr_kill(pid);
+	if (!status)
+		EXPECT_EQ(0, kvt_pool_del("large"));
+	EXPECT_EQ(0, creating());
+	EXPECT_NE(0, access("/proc/kvstash/pool/large", F_OK));
+	for (unsigned int i = 0; i < WORKERS; i++)
+		EXPECT_EQ(0, kvr_await(&t->rounds[i], from[i] + 1, &t->broken));
+	return status == -SIGKILL;
+}
+
+/*
+ * The clients go on while it is made: each must come forward before it is done,
+ * or it is made again. That their latency does not suffer the benchmark shows.
+ */
+TEST_F(store, R111_creation_stops_nobody_and_can_be_killed)
+{
+	struct r111 *t = kvr_shared(sizeof(*t));
+	pid_t pid[WORKERS], maker;
+	unsigned int killed = 0;
+
+	ASSERT_NE(NULL, t);
+	kvr_store_make(_metadata, &self->s, KVR_MB(8), NULL);
+	t->s = &self->s;
+	t->size = largest();
+	for (my_number = 0; my_number < WORKERS; my_number++)
+		pid[my_number] = kvr_spawn(r111_worker, t);
+	for (unsigned int i = 0; i < 5; i++)
+		killed += r111_kill(_metadata, t, t->size / 6 * i);
+	EXPECT_LT(0, killed);
+	/* what the killed ones had taken has come back: the whole fits again */
+	for (unsigned int i = 0; i < 2; i++) {
+		__u32 from = kvr_load(&t->rounds[0]);
+
+		maker = kvr_spawn(r111_create, t);
+		while (!ended(maker) && creating() < t->size / 4)
+			;
+		if (!ended(maker))
+			kvr_await(&t->rounds[0], from + 2, &t->broken);
+		EXPECT_EQ(0, kvt_wait(maker));
+		EXPECT_EQ(0, access("/proc/kvstash/pool/large", F_OK));
+		EXPECT_EQ(0, kvt_pool_del("large"));
+	}
+	kvr_add(&t->stop, 1);
+	for (unsigned int i = 0; i < WORKERS; i++)
+		EXPECT_EQ(0, kvt_wait(pid[i]));
+	TH_LOG("%llu MiB, killed %u times", t->size >> 20, killed);
+}
+
+TEST_HARNESS_MAIN
