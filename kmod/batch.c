@@ -173,6 +173,33 @@ static int mark_interrupted(const struct kvstash_batch *hdr, u32 first)
 	return 0;
 }
 
+/*
+ * Entry @i is about to be carried out. Its data will take microseconds to copy,
+ * in which what the next ones need can come from memory: fetch the key of the
+ * one after the next and its bucket, and the next one's object.
+ */
+static void window_ahead(struct kvs_client *client, const struct kvs_batch_op *op, u32 i, u32 nr,
+			 struct kvs_scratch *s)
+{
+	u32 to = min(i + KVS_AHEAD, nr - 1), j;
+	struct kvs_ahead *ahead;
+
+	/* All up to there for the first one, then one at a time. */
+	for (j = i ? i + KVS_AHEAD : 0; j <= to; j++) {
+		ahead = &s->ahead[j % ARRAY_SIZE(s->ahead)];
+		memset(&ahead->r, 0, sizeof(ahead->r));
+		op->ahead(client, s->window + j * op->size, ahead);
+		if (!ahead->r.res)
+			kvs_index_prefetch_bucket(&ahead->key);
+	}
+	if (i + 1 < nr) {
+		ahead = &s->ahead[(i + 1) % ARRAY_SIZE(s->ahead)];
+		if (!ahead->r.res)
+			kvs_index_prefetch_object(&ahead->key);
+	}
+	s->cur = &s->ahead[i % ARRAY_SIZE(s->ahead)];
+}
+
 /* Carry out a window. Returns how many; fewer than @nr after a signal. */
 static u32 window_run(struct kvs_client *client, const struct kvs_batch_op *op,
 		      const struct kvstash_batch *hdr, u32 first, u32 nr,
@@ -189,6 +216,8 @@ static u32 window_run(struct kvs_client *client, const struct kvs_batch_op *op,
 		if (first + i && signal_pending(current))
 			break;
 		memset(r, 0, sizeof(*r));
+		if (op->ahead)
+			window_ahead(client, op, i, nr, scratch);
 		if (too_big)
 			kvs_result(r, -E2BIG, KVSTASH_R_SIZE, op->size);
 		else

@@ -6,8 +6,9 @@
 #include <linux/uio.h>
 #include <linux/kvstash.h>
 
+#include "index.h"
+
 struct kvs_client;
-struct kvs_key;
 struct kvs_ns;
 
 /* Bytes of entries or results that are carried out between two copies. */
@@ -30,11 +31,27 @@ struct kvs_vec {
 	struct iovec fast[KVS_VEC_FAST];
 };
 
+/* How many entries ahead of the one at hand keys are fetched and hashed. */
+#define KVS_AHEAD		2
+
+/**
+ * struct kvs_ahead - the key of an entry, fetched ahead
+ * @key:  the key
+ * @r:    why not, if @r.res
+ * @data: its bytes
+ */
+struct kvs_ahead {
+	struct kvs_key key;
+	struct kvstash_result r;
+	u8 data[KVSTASH_KEY_MAX];
+};
+
 /**
  * struct kvs_scratch - memory of one batch call, reused by its entries
  * @now:      ktime_get_ns() of the call
  * @vec:      the entry's buffers
- * @key:      the entry's key
+ * @ahead:    keys of the entry at hand and of those after it
+ * @cur:      that of the entry at hand
  * @parent:   its parent's
  * @tag:      its tag
  * @manifest: its manifest
@@ -43,7 +60,8 @@ struct kvs_vec {
 struct kvs_scratch {
 	u64 now;
 	struct kvs_vec vec;
-	u8 key[KVSTASH_KEY_MAX];
+	struct kvs_ahead ahead[KVS_AHEAD + 1];
+	struct kvs_ahead *cur;
 	u8 parent[KVSTASH_KEY_MAX];
 	u8 tag[KVSTASH_TAG_MAX];
 	u8 manifest[KVSTASH_DIGEST_LEN];
@@ -54,12 +72,14 @@ struct kvs_scratch {
  * struct kvs_batch_op - a command that takes entries
  * @size:   of an entry, begins with struct kvstash_result
  * @rights: KVS_MAY_* that it needs
+ * @ahead:  fetch an entry's key, or NULL if it has none; see window_run()
  * @run:    carry out an entry; its result is in it
  * @undo:   its result could not be delivered; or NULL
  */
 struct kvs_batch_op {
 	size_t size;
 	unsigned int rights;
+	void (*ahead)(struct kvs_client *client, const void *entry, struct kvs_ahead *ahead);
 	void (*run)(struct kvs_client *client, void *entry, struct kvs_scratch *scratch);
 	void (*undo)(struct kvs_client *client, void *entry);
 };

@@ -182,21 +182,31 @@ static void get_object(struct kvs_object *obj, struct kvstash_get *e,
 	}
 }
 
+static void get_ahead(struct kvs_client *client, const void *entry, struct kvs_ahead *ahead)
+{
+	const struct kvstash_get *e = entry;
+
+	kvs_key_copy(&ahead->key, client->ns, ahead->data, e->key, e->key_len, e->kind,
+		     &ahead->r);
+}
+
 static void get_run(struct kvs_client *client, void *entry, struct kvs_scratch *s)
 {
 	struct get_ranges ranges = { .range = ranges.fast };
 	struct kvstash_get *e = entry;
 	struct kvs_ns *ns = client->ns;
 	struct kvs_object *obj;
-	struct kvs_key key;
 	int ret;
 
 	e->bytes = 0;
 	e->object_size = 0;
 	kvs_stat_inc(ns, GETS);
-	if (get_check(e, &e->r) ||
-	    kvs_key_copy(&key, ns, s->key, e->key, e->key_len, e->kind, &e->r))
+	if (get_check(e, &e->r))
 		return;
+	if (s->cur->r.res) {
+		e->r = s->cur->r;
+		return;
+	}
 	s->vec.iov = s->vec.fast;
 	s->vec.nr = 0;
 	s->vec.len = 0;
@@ -207,7 +217,7 @@ static void get_run(struct kvs_client *client, void *entry, struct kvs_scratch *
 		ret = kvs_vec_import(&s->vec, e->buf, e->len, e->nr, &e->r);
 	if (ret || kvs_check_overlap(s->vec.iov, s->vec.nr, &e->r))
 		goto out;
-	obj = kvs_index_get(&key);
+	obj = kvs_index_get(&s->cur->key);
 	if (!obj) {
 		kvs_result(&e->r, -ENOENT, KVSTASH_R_MISS, 0);
 		goto out;
@@ -226,5 +236,6 @@ out:
 const struct kvs_batch_op kvs_get_op = {
 	.size = sizeof(struct kvstash_get),
 	.rights = KVS_MAY_READ,
+	.ahead = get_ahead,
 	.run = get_run,
 };

@@ -43,15 +43,18 @@ static int put_identity(struct kvs_ns *ns, const struct kvstash_put *e, struct k
 {
 	int ret;
 
-	ret = kvs_key_copy(&id->key, ns, s->key, e->key, e->key_len, e->kind, r);
-	if (ret)
-		return ret;
+	if (s->cur->r.res) {
+		*r = s->cur->r;
+		return r->res;
+	}
+	id->key = s->cur->key;
 	if (e->parent) {
 		ret = kvs_key_copy(&id->parent, ns, s->parent, e->parent, e->parent_len,
 				   e->kind, r);
 		if (ret)
 			return ret;
-		if (id->key.len == id->parent.len && !memcmp(s->key, s->parent, id->key.len))
+		if (id->key.len == id->parent.len &&
+		    !memcmp(id->key.data, s->parent, id->key.len))
 			return kvs_result(r, -ELOOP, KVSTASH_R_PARENT_SELF, 0);
 	}
 	if (e->manifest) {
@@ -113,6 +116,14 @@ static void put_fill(struct kvs_write *write, struct kvs_vec *vec, u64 now,
 		kvs_write_drop(write);
 	else
 		kvs_write_put(write);
+}
+
+static void put_ahead(struct kvs_client *client, const void *entry, struct kvs_ahead *ahead)
+{
+	const struct kvstash_put *e = entry;
+
+	kvs_key_copy(&ahead->key, client->ns, ahead->data, e->key, e->key_len, e->kind,
+		     &ahead->r);
 }
 
 static void put_run(struct kvs_client *client, void *entry, struct kvs_scratch *s)
@@ -252,12 +263,14 @@ static void abort_run(struct kvs_client *client, void *entry, struct kvs_scratch
 const struct kvs_batch_op kvs_put_op = {
 	.size = sizeof(struct kvstash_put),
 	.rights = KVS_MAY_WRITE,
+	.ahead = put_ahead,
 	.run = put_run,
 };
 
 const struct kvs_batch_op kvs_reserve_op = {
 	.size = sizeof(struct kvstash_put),
 	.rights = KVS_MAY_WRITE,
+	.ahead = put_ahead,
 	.run = reserve_run,
 	.undo = reserve_undo,
 };

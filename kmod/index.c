@@ -8,6 +8,7 @@
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/prefetch.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -74,6 +75,29 @@ u64 kvs_index_hash(const struct kvs_ns *ns, u8 kind, const u8 *data, u16 len)
 	/* Kinds differ by comparison; the product only keeps them apart. */
 	hash ^= kind * 0x9e3779b97f4a7c15ULL;
 	return hash & ns->pool->index->hash_mask;
+}
+
+/** kvs_index_prefetch_bucket() - @key will be looked for */
+void kvs_index_prefetch_bucket(const struct kvs_key *key)
+{
+	prefetch(kvs_index_bucket(key->ns->pool->index, key->hash));
+}
+
+/** kvs_index_prefetch_object() - @key will be looked for next; its bucket is here */
+void kvs_index_prefetch_object(const struct kvs_key *key)
+{
+	struct kvs_object *obj;
+
+	rcu_read_lock();
+	obj = hlist_entry_safe(rcu_dereference(hlist_first_rcu(kvs_index_bucket(key->ns->pool->index,
+										key->hash))),
+			       struct kvs_object, hash_node);
+	if (obj) {
+		prefetch(&obj->hash_node);
+		prefetch(obj->key);
+		prefetch(&obj->part);
+	}
+	rcu_read_unlock();
 }
 
 static bool object_matches(const struct kvs_object *obj, const struct kvs_key *key)

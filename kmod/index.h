@@ -50,6 +50,9 @@ struct kvs_object *kvs_index_get(const struct kvs_key *key);
 struct kvs_object *kvs_index_insert(struct kvs_object *obj);
 void kvs_index_remove(struct kvs_object *obj);
 
+void kvs_index_prefetch_bucket(const struct kvs_key *key);
+void kvs_index_prefetch_object(const struct kvs_key *key);
+
 static inline u64 kvs_index_bytes(const struct kvs_index *index)
 {
 	return (index->mask + 1) * sizeof(*index->buckets) +

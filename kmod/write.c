@@ -33,15 +33,23 @@ void kvs_write_exit(void)
 
 static struct kvs_write *write_alloc(struct kvs_client *client, unsigned int part, u64 len)
 {
-	struct kvs_write *write = kmem_cache_zalloc(write_cache, GFP_KERNEL);
+	struct kvs_write *write = kmem_cache_alloc(write_cache, GFP_KERNEL);
 
 	if (!write)
 		return NULL;
 	kref_get(&client->ref);
+	/* Member by member: no need to clear the runs. */
+	write->obj = NULL;
 	write->client = client;
-	write->part = part;
-	write->len = len;
+	write->seq = 0;
 	refcount_set(&write->refs, 1);
+	write->part = part;
+	write->state = KVS_WRITE_OPEN;
+	write->whole = false;
+	write->users = 0;
+	write->len = len;
+	write->ext.nr = 0;
+	INIT_HLIST_NODE(&write->obj_node);
 	kvs_runs_init(&write->runs);
 	xa_lock(&client->handles);
 	list_add(&write->client_node, &client->writes);
