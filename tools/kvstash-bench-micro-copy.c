@@ -32,8 +32,7 @@ enum way { WAY_STORE, WAY_BARE, WAY_MEMCPY, NR_WAYS };
  * @batch:  blocks of a sample
  * @single: one block a call
  * @in:     put, else get
- * @ring:   user memory, @slots samples long; @slot is the next
- * @to:     where memcpy goes to, like @ring
+ * @slots:  samples that the user's ring takes; @slot is the next
  * @room:   objects that the store takes
  * @first:  serial of the first that is in the store
  * @stored: how many are
@@ -46,8 +45,6 @@ struct copier {
 	unsigned int batch;
 	bool single;
 	bool in;
-	__u8 *ring;
-	__u8 *to;
 	size_t slots;
 	size_t slot;
 	__u64 room;
@@ -68,7 +65,7 @@ static size_t sample_bytes(const struct copier *c)
 
 static __u8 *next_slot(struct copier *c)
 {
-	__u8 *p = c->ring + c->slot * sample_bytes(c);
+	__u8 *p = c->m->ring + c->slot * sample_bytes(c);
 
 	c->slot = (c->slot + 1) % c->slots;
 	return p;
@@ -78,10 +75,12 @@ static void copier_init(struct copier *c, struct micro *m, size_t bytes, unsigne
 {
 	*c = (struct copier){ .m = m, .bytes = bytes, .batch = batch };
 	c->slots = RING_BYTES / sample_bytes(c);
-	c->ring = map_pages(c->slots * sample_bytes(c));
-	c->to = map_pages(c->slots * sample_bytes(c));
-	memset(c->ring, 0x5a, c->slots * sample_bytes(c));
-	memset(c->to, 0xa5, c->slots * sample_bytes(c));
+	if (!m->ring) {
+		m->ring = map_pages(RING_BYTES);
+		m->to = map_pages(RING_BYTES);
+		memset(m->ring, 0x5a, RING_BYTES);
+		memset(m->to, 0xa5, RING_BYTES);
+	}
 	c->room = (__u64)((double)m->pool_bytes * FILL_SHARE) / round_up(bytes, PAGE_UNIT);
 	c->keys = xalloc(batch, KEY_BYTES);
 	c->put = xalloc(batch, sizeof(*c->put));
@@ -102,8 +101,6 @@ static void copier_empty(struct copier *c)
 static void copier_end(struct copier *c)
 {
 	copier_empty(c);
-	unmap_pages(c->ring, c->slots * sample_bytes(c));
-	unmap_pages(c->to, c->slots * sample_bytes(c));
 	free(c->keys);
 	free(c->put);
 	free(c->get);
@@ -217,11 +214,12 @@ static double bare_sample(struct copier *c)
 
 static double memcpy_sample(struct copier *c)
 {
-	size_t at = (size_t)(next_slot(c) - c->ring);
+	size_t at = (size_t)(next_slot(c) - c->m->ring);
 	__u64 ns = now_ns();
 
 	for (unsigned int i = 0; i < c->batch; i++)
-		memcpy(c->to + at + i * c->bytes, c->ring + at + i * c->bytes, c->bytes);
+		memcpy(c->m->to + at + i * c->bytes, c->m->ring + at + i * c->bytes,
+		       c->bytes);
 	return (double)(now_ns() - ns);
 }
 

@@ -36,6 +36,9 @@ void series_free(struct series *s);
  * @serial:     numbers the objects, so that each has a key of its own
  * @skipped:    rows that could not be measured
  * @warm:       all pages of the pool have been written to
+ * @ring:       user memory for copies, NULL until it is needed: the same for all of
+ *              them, as it matters how its pages lie
+ * @to:         as much for memcpy in user space
  */
 struct micro {
 	struct kvstash *c;
@@ -50,6 +53,8 @@ struct micro {
 	__u64 serial;
 	unsigned int skipped;
 	bool warm;
+	__u8 *ring;
+	__u8 *to;
 };
 
 /**

@@ -52,7 +52,9 @@ struct kvstash;
  * @path:  path of the device, or NULL for KVSTASH_DEVICE
  * @flags: flags of open(2), or 0 for O_RDWR | O_CLOEXEC
  *
- * The file is asked whether it is a kvstash device. Ends with kvstash_close().
+ * The file is asked whether it is a kvstash device. A client that was opened for
+ * reading only, or for writing only, can do no more in any namespace. Ends with
+ * kvstash_close().
  *
  * Return: 0, -ENOTTY if it is another kind of file, or an errno of open(2):
  * -ENOENT without the module, -EACCES without the right to open the device.

@@ -166,33 +166,40 @@ TEST_F(store, R133_behind_the_end_of_a_file)
 	close(file);
 }
 
-/* The first memory resource of a PCI device that can be mapped, or NULL. */
+/* A memory resource of a PCI device, or NULL. */
+static void *map_resource(const char *device, int i, size_t *len)
+{
+	void *p = MAP_FAILED;
+	struct stat st;
+	char path[300];
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/resource%d",
+		 device, i);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	*len = fstat(fd, &st) ? 0 : st.st_size;
+	if (*len >= KVT_PAGE)
+		p = mmap(NULL, *len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* That of a device which no driver uses, as reading it may have effects. */
 static void *map_device(size_t *len)
 {
 	char path[300];
 	struct dirent *d;
-	struct stat st;
 	void *p = NULL;
 	DIR *dir;
-	int fd;
 
 	dir = opendir("/sys/bus/pci/devices");
 	while (dir && !p && (d = readdir(dir))) {
-		for (int i = 0; i < 6 && !p; i++) {
-			snprintf(path, sizeof(path),
-				 "/sys/bus/pci/devices/%s/resource%d",
-				 d->d_name, i);
-			fd = open(path, O_RDWR | O_CLOEXEC);
-			if (fd < 0)
-				continue;
-			*len = fstat(fd, &st) ? 0 : st.st_size;
-			p = *len < KVT_PAGE ? MAP_FAILED :
-			    mmap(NULL, *len, PROT_READ | PROT_WRITE,
-				 MAP_SHARED, fd, 0);
-			if (p == MAP_FAILED)
-				p = NULL;
-			close(fd);
-		}
+		snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/driver",
+			 d->d_name);
+		for (int i = 0; i < 6 && !p && access(path, F_OK); i++)
+			p = map_resource(d->d_name, i, len);
 	}
 	if (dir)
 		closedir(dir);

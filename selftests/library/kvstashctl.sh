@@ -24,8 +24,8 @@ ok()
 	else
 		failed=$((failed + 1))
 		echo "not ok $nr $1"
-		sed 's/^/# out: /' "$tmp/out" | head -20
-		sed 's/^/# err: /' "$tmp/err" | head -20
+		sed 's/^/# out: /' "$tmp/out" | head -20 | cut -c1-300
+		sed 's/^/# err: /' "$tmp/err" | head -20 | cut -c1-300
 	fi
 }
 
@@ -194,6 +194,18 @@ json 0 'len(d["objects"]) == 1 and d["objects"][0]["parent"] == "ctl/1" and
 ok "ls in JSON"
 json 0 'd["objects"] == []' ls --ns default --state filling
 ok "ls of a state that none is in"
+long=$(printf %0500d 0)
+for i in $(seq 10 69); do
+	"$ctl" put "$i/$long" "$tmp/b" >"$tmp/out" 2>"$tmp/err" || break
+done
+run 0 ls -l --ns default && [ "$(grep -c "/$long\$" "$tmp/out")" -eq 60 ]
+ok "ls over many messages"
+json 0 'sorted(o["key"][:2] for o in d["objects"] if len(o["key"] or "") == 503) ==
+	[str(i) for i in range(10, 70)]' ls --ns default
+ok "the same in JSON"
+a=(); for i in $(seq 10 69); do a+=("$i/$long"); done
+run 0 exists "${a[@]}" && run 0 rm "${a[@]}" && run 1 exists "${a[@]}"
+ok "many keys at once"
 run 0 ls --ns no-such && out_is ""
 ok "ls of a namespace that none is in"
 
