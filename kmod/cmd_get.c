@@ -71,6 +71,8 @@ static int ranges_import(struct get_ranges *ranges, struct kvs_vec *vec,
 		if (range->addr + range->len < range->addr ||
 		    !access_ok(u64_to_user_ptr(range->addr), range->len))
 			return kvs_result(r, -EINVAL, KVSTASH_R_BUFFER, i);
+		if (kvs_vec_plain(vec, range->addr, range->len, r))
+			return r->res;
 		vec->iov[i].iov_base = u64_to_user_ptr(range->addr);
 		vec->iov[i].iov_len = range->len;
 	}

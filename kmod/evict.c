@@ -125,6 +125,23 @@ void kvs_evict_list_leaf(struct kvs_object *obj)
 }
 
 /**
+ * kvs_evict_demote() - let a leaf that was never got go before all others
+ * @obj: kept by its parent's lock
+ */
+void kvs_evict_demote(struct kvs_object *obj)
+{
+	struct kvs_ns *ns = obj->ns;
+
+	spin_lock(&ns->evict_lock);
+	if (obj->listed == KVS_LISTED_NEW && !READ_ONCE(obj->hit)) {
+		leaf_erase(ns, obj);
+		WRITE_ONCE(obj->used, 1);
+		leaf_insert(ns, obj);
+	}
+	spin_unlock(&ns->evict_lock);
+}
+
+/**
  * kvs_evict_list_idle() - an incomplete object has nobody who fills it
  * @obj: its lock is held
  */
@@ -308,7 +325,7 @@ static bool pool_evict(struct kvs_pool *pool, struct evict_pass *pass)
 
 	ns = pool_victim(pool, true);
 	if (ns) {
-		done = collect_one(ns, U64_MAX);
+		done = collect_one(ns, get_jiffies_64());
 		kvs_ns_put(ns);
 	}
 	if (done)
@@ -324,7 +341,7 @@ static bool pool_evict(struct kvs_pool *pool, struct evict_pass *pass)
 /* Free something of @ns alone, which is over its quota. */
 static bool ns_evict(struct kvs_ns *ns, struct evict_pass *pass)
 {
-	return collect_one(ns, U64_MAX) || evict_one(ns, pass);
+	return collect_one(ns, get_jiffies_64()) || evict_one(ns, pass);
 }
 
 /*

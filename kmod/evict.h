@@ -16,6 +16,7 @@ int kvs_evict_init(void);
 void kvs_evict_exit(void);
 void kvs_evict_list_leaf(struct kvs_object *obj);
 void kvs_evict_list_idle(struct kvs_object *obj);
+void kvs_evict_demote(struct kvs_object *obj);
 void kvs_evict_unlist(struct kvs_object *obj);
 int kvs_reclaim_alloc(struct kvs_ns *ns, u64 pages, struct kvs_extents *ext,
 		      struct kvstash_result *r);

@@ -107,19 +107,16 @@ static int pool_message(struct sk_buff *msg, struct kvs_pool *pool, u32 portid, 
 	return 0;
 }
 
-/* Answer with one pool; kvs_admin_mutex held. */
-static int pool_reply(struct genl_info *info, const char *name)
+/* Answer with one pool; takes @msg. kvs_admin_mutex held. */
+static int pool_reply(struct genl_info *info, const char *name, struct sk_buff *msg)
 {
 	struct kvs_pool *pool = kvs_pool_by_name(name);
-	struct sk_buff *msg;
 
 	if (!pool) {
 		NL_SET_ERR_MSG(info->extack, "no such pool");
+		nlmsg_free(msg);
 		return -ENOENT;
 	}
-	msg = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
-	if (!msg)
-		return -ENOMEM;
 	if (pool_message(msg, pool, info->snd_portid, info->snd_seq, 0)) {
 		nlmsg_free(msg);
 		return -EMSGSIZE;
@@ -131,6 +128,7 @@ static int cmd_pool_new(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr **a = info->attrs;
 	int node = NUMA_NO_NODE, ret;
+	struct sk_buff *msg;
 	u64 objects = 0;
 	char *name;
 
@@ -143,15 +141,21 @@ static int cmd_pool_new(struct sk_buff *skb, struct genl_info *info)
 		node = nla_get_s32(a[KVSTASH_A_POOL_NODE]);
 	if (a[KVSTASH_A_POOL_OBJECTS])
 		objects = nla_get_u64(a[KVSTASH_A_POOL_OBJECTS]);
+	/* First what may fail: once the pool is there, the answer is yes. */
+	msg = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
+	if (!msg)
+		return -ENOMEM;
 	name = nla_data(a[KVSTASH_A_POOL_NAME]);
 	ret = kvs_pool_new(name, nla_get_u64(a[KVSTASH_A_POOL_BYTES]), node, objects,
 			   info->extack);
-	if (ret)
+	if (ret) {
+		nlmsg_free(msg);
 		return ret;
+	}
 	mutex_lock(&kvs_admin_mutex);
-	ret = pool_reply(info, name);
+	pool_reply(info, name, msg);
 	mutex_unlock(&kvs_admin_mutex);
-	return ret;
+	return 0;
 }
 
 static int cmd_pool_del(struct sk_buff *skb, struct genl_info *info)
@@ -177,14 +181,20 @@ static int cmd_pool_del(struct sk_buff *skb, struct genl_info *info)
 
 static int cmd_pool_get(struct sk_buff *skb, struct genl_info *info)
 {
+	struct sk_buff *msg;
 	int ret;
 
 	if (GENL_REQ_ATTR_CHECK(info, KVSTASH_A_POOL_NAME))
 		return -EINVAL;
+	msg = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
+	if (!msg)
+		return -ENOMEM;
 	ret = admin_lock(skb);
-	if (ret)
+	if (ret) {
+		nlmsg_free(msg);
 		return ret;
-	ret = pool_reply(info, nla_data(info->attrs[KVSTASH_A_POOL_NAME]));
+	}
+	ret = pool_reply(info, nla_data(info->attrs[KVSTASH_A_POOL_NAME]), msg);
 	mutex_unlock(&kvs_admin_mutex);
 	return ret;
 }

@@ -222,6 +222,19 @@ void kvs_object_unlock(struct kvs_object *obj)
 		__release(&obj->parent->lock);
 }
 
+/*
+ * A prompt that goes on from a proven parent where another ended: what that one
+ * put last, often a block filled up otherwise now, is not asked for again. The
+ * parent's lock is held.
+ */
+static void demote_sibling(struct kvs_object *obj)
+{
+	struct hlist_node *other = obj->sibling.next;
+
+	if (other && !other->next)
+		kvs_evict_demote(hlist_entry(other, struct kvs_object, sibling));
+}
+
 /**
  * kvs_object_attach() - become a child of one's parent
  * @obj: in the index, with a part in flight so that it can't complete yet
@@ -240,6 +253,8 @@ int kvs_object_attach(struct kvs_object *obj)
 		ret = -ENOENT;
 	else
 		hlist_add_head(&obj->sibling, &parent->children);
+	if (!ret && READ_ONCE(parent->hit))
+		demote_sibling(obj);
 	spin_unlock(&parent->lock);
 	return ret;
 }

@@ -59,7 +59,7 @@ static int pool_grow_table(struct kvs_space *space)
 
 static struct kvs_chunk *chunk_alloc(int node, unsigned int *order)
 {
-	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
+	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
 	struct kvs_chunk *chunk;
 	struct page *page = NULL;
 
@@ -68,10 +68,17 @@ static struct kvs_chunk *chunk_alloc(int node, unsigned int *order)
 		return NULL;
 	if (node != NUMA_NO_NODE)
 		gfp |= __GFP_THISNODE;
-	/* Once an order was not to be had, larger ones are not tried again. */
+	/*
+	 * Once an order was not to be had, larger ones are not tried again. Only
+	 * the smallest is worth reclaiming hard for: compaction for large ones
+	 * in a full node would take minutes.
+	 */
 	for (;; (*order)--) {
-		page = alloc_pages_node(node, gfp | (*order ? __GFP_COMP : 0), *order);
-		if (page || *order <= KVS_CHUNK_MIN_ORDER)
+		bool last = *order <= KVS_CHUNK_MIN_ORDER;
+
+		page = alloc_pages_node(node, gfp | __GFP_COMP |
+					(last ? __GFP_RETRY_MAYFAIL : __GFP_NORETRY), *order);
+		if (page || last)
 			break;
 	}
 	if (!page) {
@@ -115,22 +122,24 @@ static int pool_fill(struct kvs_pool *pool, u64 pages)
 /* Refuse at once what can never be had, by the rule and with the numbers. */
 static int pool_check_size(u64 *bytes, int node, struct netlink_ext_ack *extack)
 {
-	u64 limit = (u64)totalram_pages() << PAGE_SHIFT;
+	u64 limit;
 
 	if (!*bytes) {
 		NL_SET_ERR_MSG(extack, "pool size is 0");
 		return -EINVAL;
 	}
-	if (*bytes > limit || *bytes > (u64)KVS_CHUNKS_MAX * KVS_CHUNK_BYTES) {
-		pr_err("kvstash: pool of %llu bytes refused: this machine has %llu bytes\n",
-		       *bytes, limit);
-		NL_SET_ERR_MSG(extack, "pool size exceeds the machine's memory");
-		return -EFBIG;
-	}
 	if (node != NUMA_NO_NODE && (node < 0 || node >= MAX_NUMNODES || !node_online(node))) {
 		pr_err("kvstash: pool refused: NUMA node %d is not there\n", node);
 		NL_SET_ERR_MSG(extack, "no such NUMA node");
 		return -ENODEV;
+	}
+	limit = (u64)(node == NUMA_NO_NODE ? totalram_pages() : node_present_pages(node))
+		<< PAGE_SHIFT;
+	if (*bytes > limit || *bytes > (u64)KVS_CHUNKS_MAX * KVS_CHUNK_BYTES) {
+		pr_err("kvstash: pool of %llu bytes on node %d refused: there are %llu bytes\n",
+		       *bytes, node, limit);
+		NL_SET_ERR_MSG(extack, "pool size exceeds the memory of the node or machine");
+		return -EFBIG;
 	}
 	*bytes = roundup(*bytes, KVS_CHUNK_BYTES);
 	return 0;

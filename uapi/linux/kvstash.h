@@ -11,9 +11,10 @@
  *  - user addresses travel as 64-bit integers.
  *
  * A command takes a batch. The call as a whole fails only if its header is
- * malformed or its entry or result array cannot be read or written; @reason
- * and @field of the header then say which member was refused. Otherwise it
- * returns 0 and each entry has its own result, in the order given.
+ * malformed, its entry or result array cannot be read or written, or the client
+ * may not do it (PERMISSION, NO_NAMESPACE); @reason and @field of the header then
+ * say why, and which member was refused. Otherwise it returns 0 and each entry
+ * has its own result, in the order given.
  */
 #ifndef _UAPI_LINUX_KVSTASH_H
 #define _UAPI_LINUX_KVSTASH_H
@@ -209,7 +210,8 @@ struct kvstash_query {
  *
  * Owner, group and mode are checked as those of a file, against the caller's
  * file system identity; the right to read is needed for GET, EXISTS and
- * LOOKUP, that to write for the others. The binding stays with the open file,
+ * LOOKUP, that to write for the others, and the device must have been opened for
+ * it, too. The binding stays with the open file,
  * wherever it is passed. A client that never calls this is bound to "default"
  * by its first other command. Binding again to the same one is no error.
  */

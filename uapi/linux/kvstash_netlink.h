@@ -33,7 +33,9 @@ enum kvstash_cmd {
 enum kvstash_attr_pool {
 	KVSTASH_A_POOL_UNSPEC,
 	KVSTASH_A_POOL_PAD,
-	KVSTASH_A_POOL_NAME,		/* string, 1 to 31 of [A-Za-z0-9_.-] */
+	KVSTASH_A_POOL_NAME,		/* string, 1 to 31 of [A-Za-z0-9_.-], no
+					 * leading dot
+					 */
 	KVSTASH_A_POOL_BYTES,		/* u64: size; rounded up to 2 MiB */
 	KVSTASH_A_POOL_NODE,		/* s32: NUMA node, -1: any */
 	KVSTASH_A_POOL_OBJECTS,		/* u64: objects that the index is laid out
