@@ -215,18 +215,22 @@ symbol() {
 }
 
 # Reports in which the module appears: by its name, or by an address without a
-# name, which is a module's that has gone (or that did not load).
+# name, which is a module's that has gone (or that did not load). Not ours: when
+# the kernel fails to make a cache's sysfs entry it loses the entry's name.
 our_leaks() {
 	local line text='' ours='' r a
 	while IFS= read -r line; do
 		case $line in
 		"unreferenced object"*)
-			[ -z "$ours" ] || printf '%s' "$text"
+			[ "$ours" != yes ] || printf '%s' "$text"
 			text='' ours='';;
+		*sysfs_slab_add*)
+			ours=no;;
 		*\[kvstash*)
-			ours=1;;
+			: "${ours:=yes}";;
 		"    0x"*)
-			ours=1 a=$((${line// /}))
+			: "${ours:=yes}"
+			a=$((${line// /}))
 			for r in "${ranges[@]}"; do
 				if ((a >= ${r%:*} && a < ${r%:*} + ${r#*:})); then
 					line+=" kvstash: $(symbol $((a - ${r%:*})))"
@@ -236,7 +240,7 @@ our_leaks() {
 		esac
 		text+=$line$'\n'
 	done < "$kmemleak"
-	[ -z "$ours" ] || printf '%s' "$text"
+	[ "$ours" != yes ] || printf '%s' "$text"
 }
 
 # kmemleak does not report what is younger than 5 s, and takes two scans.

@@ -160,7 +160,8 @@ static int r04_judge(struct r04 *t, int fd, const struct kvr_key *key)
 		return kvr_say("round %llu: get failed", key->id);
 	if (kvt_verify(data, sizeof(data), r04_seed(key->id, win)) >= 0)
 		return kvr_say("round %llu: not the winner's bytes", key->id);
-	t->wins[win] += r04_me == (unsigned int)win;
+	if (r04_me == (unsigned int)win)
+		t->wins[win]++;
 	return 0;
 }
 
