@@ -86,12 +86,12 @@ void kvs_index_prefetch_bucket(const struct kvs_key *key)
 /** kvs_index_prefetch_object() - @key will be looked for next; its bucket is here */
 void kvs_index_prefetch_object(const struct kvs_key *key)
 {
+	struct hlist_head *bucket = kvs_index_bucket(key->ns->pool->index, key->hash);
 	struct kvs_object *obj;
 
 	rcu_read_lock();
-	obj = hlist_entry_safe(rcu_dereference(hlist_first_rcu(kvs_index_bucket(key->ns->pool->index,
-										key->hash))),
-			       struct kvs_object, hash_node);
+	obj = hlist_entry_safe(rcu_dereference(hlist_first_rcu(bucket)), struct kvs_object,
+			       hash_node);
 	if (obj) {
 		prefetch(&obj->hash_node);
 		prefetch(obj->key);

@@ -15,12 +15,14 @@ miss()
 	missing=$((missing + 1))
 }
 
-for f in $(grep -oE '^(int|void|const char \*) ?\*?kvstash_[a-z_]+\(' "$2" |
-	   grep -oE 'kvstash_[a-z_]+'); do
+calls=$(grep -oE '^(int|void|const char \*) ?\*?kvstash_[a-z_]+\(' "$2" |
+	grep -oE 'kvstash_[a-z_]+')
+for f in $calls; do
 	[ -e "$pages/$f.3" ] || miss "$f"
 done
-for f in $(grep -oE '^static inline void kvstash_prep_[a-z_]+' "$2" |
-	   grep -oE 'kvstash_prep_[a-z_]+'); do
+builders=$(grep -oE '^static inline void kvstash_prep_[a-z_]+' "$2" |
+	grep -oE 'kvstash_prep_[a-z_]+')
+for f in $builders; do
 	grep -q "void $f(" "$pages/kvstash_prep.3" || miss "$f"
 done
 for r in $(grep -oE 'KVSTASH_R_[A-Z_0-9]+ =' "$3" | tr -d ' ='); do

@@ -192,13 +192,14 @@ static bool ended(pid_t pid)
 	return waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
 }
 
-/* Three quarters of what the machine says it has to give. */
+/* Three quarters of what the machine can give; a slow bed clears less memory. */
 static __u64 largest(void)
 {
-	__u64 kib = 0;
+	__u64 kib = 0, most = KVR_MB(kvt_rounds(8192));
 
 	kvt_figure("/proc/meminfo", "MemAvailable", &kib);
-	return (kib << 10) / 4 * 3 & ~(KVR_MB(2) - 1);
+	kib = kib / 4 * 3;
+	return (kib << 10 < most ? kib << 10 : most) & ~(KVR_MB(2) - 1);
 }
 
 /*
