@@ -322,49 +322,12 @@ int kvs_key_copy(struct kvs_key *key, struct kvs_ns *ns, u8 *data, u64 addr, u16
 	return 0;
 }
 
-/**
- * kvs_vec_plain() - refuse memory of a device
- * @vec:  remembers the last mapping that was none
- * @addr: user address
- * @len:  bytes, checked by access_ok()
- * @r:    out: why not
- *
- * A copy would read registers, with whatever that does. Where nothing is mapped
- * the copy faults by itself. A mapping that changes meanwhile is its owner's
- * concern, who could read the device without us.
- *
- * Return: 0 or a negative errno.
- */
-int kvs_vec_plain(struct kvs_vec *vec, u64 addr, u64 len, struct kvstash_result *r)
-{
-	struct mm_struct *mm = current->mm;
-	struct vm_area_struct *vma;
-	u64 end = addr + len;
-	int ret = 0;
-
-	if (addr >= vec->plain_start && end <= vec->plain_end)
-		return 0;
-	if (mmap_read_lock_killable(mm))
-		return kvs_result(r, -EINTR, KVSTASH_R_INTERRUPTED, 0);
-	for (vma = find_vma(mm, addr); vma && vma->vm_start < end && !ret;
-	     vma = find_vma(mm, vma->vm_end)) {
-		if (vma->vm_flags & (VM_IO | VM_PFNMAP))
-			ret = kvs_result(r, -EFAULT, KVSTASH_R_DATA_FAULT, 0);
-		vec->plain_start = ret ? 0 : vma->vm_start;
-		vec->plain_end = ret ? 0 : vma->vm_end;
-	}
-	mmap_read_unlock(mm);
-	return ret;
-}
-
 static int vec_add(struct kvs_vec *vec, u64 addr, u64 len, struct kvstash_result *r)
 {
 	if (!len || len > KVSTASH_PART_BYTES_MAX)
 		return kvs_result(r, -EINVAL, KVSTASH_R_LENGTH, KVSTASH_PART_BYTES_MAX);
 	if (addr + len < addr || !access_ok(u64_to_user_ptr(addr), len))
 		return kvs_result(r, -EINVAL, KVSTASH_R_BUFFER, vec->nr);
-	if (kvs_vec_plain(vec, addr, len, r))
-		return r->res;
 	vec->iov[vec->nr].iov_base = u64_to_user_ptr(addr);
 	vec->iov[vec->nr].iov_len = len;
 	vec->nr++;
@@ -420,6 +383,53 @@ void kvs_vec_release(struct kvs_vec *vec)
 {
 	if (vec->iov != vec->fast)
 		kfree(vec->iov);
+}
+
+/* No mapping of a device in one run of user memory. */
+static int vec_run_plain(struct kvs_vec *vec, unsigned long addr, unsigned long len)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	unsigned long end = addr + len;
+	int ret = 0;
+
+	if (addr >= vec->plain_start && end <= vec->plain_end)
+		return 0;
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	for (vma = find_vma(mm, addr); vma && vma->vm_start < end && !ret;
+	     vma = find_vma(mm, vma->vm_end)) {
+		if (vma->vm_flags & (VM_IO | VM_PFNMAP))
+			ret = -EFAULT;
+		vec->plain_start = ret ? 0 : vma->vm_start;
+		vec->plain_end = ret ? 0 : vma->vm_end;
+	}
+	mmap_read_unlock(mm);
+	return ret;
+}
+
+/**
+ * kvs_vec_plain() - refuse memory of a device
+ * @vec: all else about it is checked; remembers the last mapping that was none
+ * @r:   out: why not
+ *
+ * A copy would read registers, with whatever that does. Where nothing is mapped
+ * the copy faults by itself. A mapping that changes meanwhile is its owner's
+ * concern, who could read the device without us.
+ *
+ * Return: 0 or a negative errno.
+ */
+int kvs_vec_plain(struct kvs_vec *vec, struct kvstash_result *r)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < vec->nr && !ret; i++)
+		ret = vec_run_plain(vec, (unsigned long)vec->iov[i].iov_base,
+				    vec->iov[i].iov_len);
+	if (ret == -EINTR)
+		return kvs_result(r, ret, KVSTASH_R_INTERRUPTED, 0);
+	return ret ? kvs_result(r, ret, KVSTASH_R_DATA_FAULT, 0) : 0;
 }
 
 struct target {

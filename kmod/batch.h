@@ -97,7 +97,7 @@ int kvs_refuse(void __user *arg, size_t reason_at, u32 reason, size_t field_at, 
 	       int ret);
 int kvs_key_copy(struct kvs_key *key, struct kvs_ns *ns, u8 *data, u64 addr, u16 len, u8 kind,
 		 struct kvstash_result *r);
-int kvs_vec_plain(struct kvs_vec *vec, u64 addr, u64 len, struct kvstash_result *r);
+int kvs_vec_plain(struct kvs_vec *vec, struct kvstash_result *r);
 int kvs_vec_import(struct kvs_vec *vec, u64 addr, u64 len, u32 nr, struct kvstash_result *r);
 void kvs_vec_release(struct kvs_vec *vec);
 int kvs_check_overlap(const struct iovec *iov, unsigned int nr, struct kvstash_result *r);

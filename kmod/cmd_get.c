@@ -71,8 +71,6 @@ static int ranges_import(struct get_ranges *ranges, struct kvs_vec *vec,
 		if (range->addr + range->len < range->addr ||
 		    !access_ok(u64_to_user_ptr(range->addr), range->len))
 			return kvs_result(r, -EINVAL, KVSTASH_R_BUFFER, i);
-		if (kvs_vec_plain(vec, range->addr, range->len, r))
-			return r->res;
 		vec->iov[i].iov_base = u64_to_user_ptr(range->addr);
 		vec->iov[i].iov_len = range->len;
 	}
@@ -217,7 +215,7 @@ static void get_run(struct kvs_client *client, void *entry, struct kvs_scratch *
 		ret = ranges_import(&ranges, &s->vec, e, &e->r);
 	else if (e->nr || e->len)	/* else the caller asks for the size */
 		ret = kvs_vec_import(&s->vec, e->buf, e->len, e->nr, &e->r);
-	if (ret || kvs_check_overlap(s->vec.iov, s->vec.nr, &e->r))
+	if (ret || kvs_check_overlap(s->vec.iov, s->vec.nr, &e->r) || kvs_vec_plain(&s->vec, &e->r))
 		goto out;
 	obj = kvs_index_get(&s->cur->key);
 	if (!obj) {

@@ -141,6 +141,8 @@ static void put_run(struct kvs_client *client, void *entry, struct kvs_scratch *
 		kvs_result(&e->r, -EINVAL, KVSTASH_R_LENGTH, e->part_len);
 		goto out;
 	}
+	if (kvs_vec_plain(&s->vec, &e->r))
+		goto out;
 	if (!kvs_write_begin(client, &id, e->part, e->part_len, false, &write, &e->r))
 		put_fill(write, &s->vec, s->now, &e->r);
 out:
@@ -206,6 +208,8 @@ static void write_fill(struct kvs_write *write, struct kvstash_write *e, struct 
 		kvs_result(&e->r, -ERANGE, KVSTASH_R_RANGE, write->len);
 		return;
 	}
+	if (kvs_vec_plain(vec, &e->r))
+		return;
 	iov_iter_init(&iter, ITER_SOURCE, vec->iov, vec->nr, vec->len);
 	kvs_write_fill(write, e->offset, &iter, &e->r);
 }
