@@ -133,9 +133,11 @@ void kvs_evict_demote(struct kvs_object *obj)
 	struct kvs_ns *ns = obj->ns;
 
 	spin_lock(&ns->evict_lock);
-	if (obj->listed == KVS_LISTED_NEW && !READ_ONCE(obj->hit)) {
+	if (obj->listed == KVS_LISTED_NEW && !READ_ONCE(obj->hit) &&
+	    !kvs_object_has_children(obj)) {
 		leaf_erase(ns, obj);
-		WRITE_ONCE(obj->used, 1);
+		/* Counts slower than nanoseconds, so it is before any real stamp. */
+		WRITE_ONCE(obj->used, ++ns->demoted);
 		leaf_insert(ns, obj);
 	}
 	spin_unlock(&ns->evict_lock);

@@ -63,11 +63,12 @@ struct kvs_leaves {
  * @objects:   objects in the index
  * @visible:   of these visible
  * @proven:    pages of the objects that were got at least once
- * @evict_lock: guards @leaves, @nr_leaves, @idle
+ * @evict_lock: guards @leaves, @nr_leaves, @demoted, @idle
  * @leaves:    visible objects without children (and some that got children
  *             since): never got, and proven
  * @nr_leaves: entries of @leaves
  * @oldest:    least stamp in @leaves, U64_MAX if none; read without lock
+ * @demoted:   stamp of the last leaf that was let go before all others
  * @idle:      idle incomplete objects, the longest idle first
  * @stats:     counters
  * @proc:      its file
@@ -89,6 +90,7 @@ struct kvs_ns {
 	spinlock_t evict_lock;	/* see above */
 	struct kvs_leaves leaves[2];
 	u64 nr_leaves;
+	u64 demoted;
 	u64 oldest;
 	struct list_head idle;
 

@@ -98,12 +98,14 @@ struct node {
 struct model {
 	struct node n[NODES];
 	__u64 clock;
+	__u64 demoted;
 	__u32 used;	/* pages */
 };
 
 static void model_init(struct model *m)
 {
 	memset(m, 0, sizeof(*m));
+	m->clock = 1ULL << 32;
 	for (int i = 0; i < NODES; i++) {
 		struct node *n = &m->n[i];
 
@@ -161,6 +163,24 @@ static int model_victim(const struct model *m, int keep, __u32 more)
 	return m->n[fresh].used <= m->n[got].used ? fresh : got;
 }
 
+/* @i goes on from a proven parent: the only other child, if never got, goes first. */
+static void model_demote(struct model *m, int i)
+{
+	int parent = m->n[i].parent, other = -1;
+
+	if (parent < 0 || !m->n[parent].got)
+		return;
+	for (int c = 0; c < NODES; c++) {
+		if (!m->n[c].visible || m->n[c].parent != parent)
+			continue;
+		if (other >= 0)
+			return;
+		other = c;
+	}
+	if (other >= 0 && !m->n[other].got && model_leaf(m, other))
+		m->n[other].used = ++m->demoted;
+}
+
 /* What a put of @i says, and what it does; its parent is no leaf meanwhile. */
 static __u32 model_put(struct model *m, int i)
 {
@@ -171,6 +191,7 @@ static __u32 model_put(struct model *m, int i)
 		return KVSTASH_R_EXISTS;
 	if (n->parent >= 0 && !m->n[n->parent].visible)
 		return KVSTASH_R_PARENT_MISS;
+	model_demote(m, i);
 	while (m->used + n->pages > PAGES)
 		model_hide(m, model_victim(m, n->parent, n->pages));
 	m->used += n->pages;

@@ -201,23 +201,53 @@ static void *map_device(size_t *len)
 	return p;
 }
 
+/* By segments, and as a target: tried only if a PUT of it is refused. */
+static void device_elsewhere(struct __test_metadata *_metadata,
+			     const struct kvt_store *s, void *p)
+{
+	char buf[KVT_ONE_LEN];
+	struct kvstash_seg segs[2];
+	struct kvstash_range range;
+	struct kvstash_put e;
+	struct kvstash_get g;
+
+	kvstash_prep_seg(&segs[0], buf, 1000);
+	kvstash_prep_seg(&segs[1], p, 8);
+	kvstash_prep_put(&e, KEY, NULL, 0);
+	kvstash_prep_put_segs(&e, segs, 2);
+	KVT_EXPECT(EFAULT, KVSTASH_R_DATA_FAULT, kvt_put_one(s->fd, &e));
+	KVT_EXPECT(EFAULT, KVSTASH_R_DATA_FAULT,
+		   kvt_write1(s->fd, &s->open, 0, p, 8));
+	kvstash_prep_range(&range, 0, 0, p, 8);
+	kvstash_prep_get_ranges(&g, "seed/one", 8, &range, 1);
+	KVT_EXPECT(EFAULT, KVSTASH_R_DATA_FAULT, kvt_get_one(s->fd, &g));
+	kvt_store_same(_metadata, s);
+}
+
 /* Device memory is no memory: its entry says so, the others are carried out. */
 TEST_F(store, R133_device_memory_is_EFAULT)
 {
-	struct kvstash_put e[2];
+	struct kvstash_put e[3];
 	size_t len = 0;
 	char *p = map_device(&len);
+	bool refused;
 
 	if (!p)
 		SKIP(return, "no device memory to map");
-	kvstash_prep_put(&e[0], KEY, p, KVT_PAGE);
-	kvstash_prep_put(&e[1], "other", 5, "x", 1);
-	ASSERT_EQ(2, kvt_put(self->s.fd, e, 2));
-	KVT_EXPECT(EFAULT, KVSTASH_R_DATA_FAULT, e[0].r);
-	KVT_OK(e[1].r);
+	kvstash_prep_put(&e[0], "first", 5, "x", 1);
+	kvstash_prep_put(&e[1], KEY, p, KVT_PAGE);
+	kvstash_prep_put(&e[2], "other", 5, "x", 1);
+	ASSERT_EQ(3, kvt_put(self->s.fd, e, 3));
+	KVT_OK(e[0].r);
+	KVT_EXPECT(EFAULT, KVSTASH_R_DATA_FAULT, e[1].r);
+	KVT_OK(e[2].r);
+	refused = e[1].r.res;
 	kvt_remove1(self->s.fd, KEY);
+	KVT_OK(kvt_remove1(self->s.fd, "first", 5));
 	KVT_OK(kvt_remove1(self->s.fd, "other", 5));
 	kvt_store_same(_metadata, &self->s);
+	if (refused)
+		device_elsewhere(_metadata, &self->s, p);
 	munmap(p, len);
 }
 
