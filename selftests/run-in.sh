@@ -18,7 +18,7 @@ here=$(dirname "$(realpath "$0")")
 . "$here/beds/lib.sh"
 cd "$here/.."
 
-bed=6.12 opts=() logs=
+bed=6.12 opts=() logs='' limit=3600
 while getopts K:n:m:t:o: o; do
 	case $o in
 	K) bed=$OPTARG;;
@@ -39,7 +39,7 @@ case $bed in
 	[ "$bed" = 6.1 ] || run+=(-N);;
 smp)
 	image=$(selftests/vm/build-smp-debug.sh)
-	kdir=${image%/arch/*} arch=x86 slow=40
+	kdir=${image%/arch/*} arch=x86 slow=40 limit=14400
 	run=(selftests/vm/run.sh -K "$image" -c 2 -m 4G);;
 debug)
 	kdir=$(selftests/uml/build.sh debug) arch=um slow=5
@@ -71,6 +71,6 @@ exec {fd}>&-
 
 rm -rf "$logs"
 mkdir -p "$logs"
-exec "${run[@]}" -t 3600 "${opts[@]}" -o "$logs" env \
+exec "${run[@]}" -t $((limit + ${TORTURE_SECONDS:-0})) "${opts[@]}" -o "$logs" env \
 	KVSTASH_BED="$bed" KVSTASH_KO="$build/kmod-$bed/kvstash.ko" KVSTASH_BUILD="$build" SLOW="$slow" \
 	${TORTURE_SECONDS:+TORTURE_SECONDS="$TORTURE_SECONDS"} "$@"

@@ -160,6 +160,7 @@ static void lose_reservations(struct __test_metadata *_metadata,
 	spoil_rest(e, good, len, gone);
 	r = kvt_batch_hdr(s->fd, KVSTASH_IOC_RESERVE, e, NR, sizeof(*e), &b);
 	EXPECT_EQ(-EFAULT, r);
+	EXPECT_EQ(KVSTASH_R_BUFFER, b.reason);
 	EXPECT_EQ(offsetof(struct kvstash_batch, entries), b.field);
 	EXPECT_LE(b.done * sizeof(*e), good);
 	abort_visible(_metadata, s, e, good, b.done);
@@ -280,6 +281,7 @@ TEST_F(store, removes_with_lost_results)
 		spoil_rest(x, good, len, false);
 		kvstash_prep_keys(&k, keys, KEY, NR);
 		EXPECT_EQ(-EFAULT, kvt_remove(self->s.fd, &k, x));
+		EXPECT_EQ(KVSTASH_R_BUFFER, k.reason);
 		EXPECT_EQ(offsetof(struct kvstash_keys, results), k.field);
 		EXPECT_EQ(-EFAULT, kvt_exists(self->s.fd, &k, x));
 		EXPECT_EQ(offsetof(struct kvstash_keys, results), k.field);
