@@ -116,6 +116,9 @@ static int window_in(const struct kvstash_batch *hdr, u32 first, u32 nr, size_t 
 		r = (void *)(window + i * size);
 		if (ret == -EFAULT)
 			return ret;
+		/* Nothing was copied then: no byte of ours may go back. */
+		if (ret && copy_from_user(r, from, size))
+			return -EFAULT;
 		/* -E2BIG is the entry's: it is passed on through its result */
 		r->res = ret;
 	}

@@ -301,14 +301,17 @@ static bool collect_one(struct kvs_ns *ns, u64 since)
 	return true;
 }
 
-/* The namespace of @pool with the oldest leaf or with idle objects, held. */
-static struct kvs_ns *pool_victim(struct kvs_pool *pool, bool idle)
+/*
+ * The namespace of @pool with the oldest leaf that was not hit since @before, or
+ * with idle objects; held.
+ */
+static struct kvs_ns *pool_victim(struct kvs_pool *pool, bool idle, u64 before)
 {
 	struct kvs_ns *ns, *best = NULL;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(ns, &pool->namespaces, list) {
-		if (idle ? list_empty(&ns->idle) : READ_ONCE(ns->oldest) == U64_MAX)
+		if (idle ? list_empty(&ns->idle) : READ_ONCE(ns->oldest) > before)
 			continue;
 		if (!best || (!idle && READ_ONCE(ns->oldest) < READ_ONCE(best->oldest)))
 			best = ns;
@@ -325,17 +328,19 @@ static bool pool_evict(struct kvs_pool *pool, struct evict_pass *pass)
 	struct kvs_ns *ns;
 	bool done = false;
 
-	ns = pool_victim(pool, true);
+	ns = pool_victim(pool, true, 0);
 	if (ns) {
 		done = collect_one(ns, get_jiffies_64());
 		kvs_ns_put(ns);
 	}
-	if (done)
-		return true;
-	ns = pool_victim(pool, false);
-	if (ns) {
+	/*
+	 * A namespace that can give nothing has no leaf from before the pass when
+	 * it was looked at, so the next one's turn comes and this ends.
+	 */
+	while (!done && (ns = pool_victim(pool, false, pass->before))) {
 		done = evict_one(ns, pass);
 		kvs_ns_put(ns);
+		cond_resched();
 	}
 	return done;
 }

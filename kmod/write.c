@@ -199,6 +199,16 @@ static int write_place(struct kvs_write *write, const struct kvs_identity *id,
 	return ret;
 }
 
+/* Why a write that is not open can't be used. */
+static int write_refuse(u8 state, struct kvstash_result *r)
+{
+	if (state == KVS_WRITE_COMMITTED)
+		return kvs_result(r, -EALREADY, KVSTASH_R_COMMITTED, 0);
+	if (state == KVS_WRITE_ABORTED)
+		return kvs_result(r, -ECANCELED, KVSTASH_R_ABORTED, 0);
+	return kvs_result(r, -EIDRM, KVSTASH_R_REMOVED, 0);
+}
+
 /* A handle for @write; its reference by the table is taken here. */
 static int write_register(struct kvs_write *write)
 {
@@ -241,6 +251,17 @@ static void write_unregister(struct kvs_write *write, enum kvs_write_state fate)
 	xa_unlock(&client->handles);
 	if (there)
 		kvs_write_put(there);
+}
+
+/* Its object may have been killed before @write had a handle to be taken off. */
+static int write_check_alive(struct kvs_write *write, struct kvstash_result *r)
+{
+	u8 state;
+
+	spin_lock(&write->obj->lock);
+	state = write->state;
+	spin_unlock(&write->obj->lock);
+	return state == KVS_WRITE_OPEN ? 0 : write_refuse(state, r);
 }
 
 /* Pages for @write. Its object may be walked meanwhile (check.c): see @ext. */
@@ -296,8 +317,9 @@ int kvs_write_begin(struct kvs_client *client, const struct kvs_identity *id,
 		return ret;
 
 	ret = write_alloc_pages(write, r);
-	if (!ret && (handle || id->parts > 1) && write_register(write))
-		ret = kvs_result(r, -ENOMEM, KVSTASH_R_NO_MEMORY, 0);
+	if (!ret && (handle || id->parts > 1))
+		ret = write_register(write) ? kvs_result(r, -ENOMEM, KVSTASH_R_NO_MEMORY, 0) :
+					      write_check_alive(write, r);
 	if (ret) {
 		kvs_write_drop(write);
 		return ret;
@@ -346,16 +368,6 @@ void kvs_write_drop(struct kvs_write *write)
 	if (write->obj)
 		write_end(write);
 	kvs_write_put(write);
-}
-
-/* Why a write that is not open can't be used. */
-static int write_refuse(u8 state, struct kvstash_result *r)
-{
-	if (state == KVS_WRITE_COMMITTED)
-		return kvs_result(r, -EALREADY, KVSTASH_R_COMMITTED, 0);
-	if (state == KVS_WRITE_ABORTED)
-		return kvs_result(r, -ECANCELED, KVSTASH_R_ABORTED, 0);
-	return kvs_result(r, -EIDRM, KVSTASH_R_REMOVED, 0);
 }
 
 static int write_enter(struct kvs_write *write, struct kvstash_result *r)
@@ -430,6 +442,9 @@ static int commit_check(const struct kvs_write *write, struct kvstash_result *r)
 
 	if (write->state != KVS_WRITE_OPEN)
 		return write_refuse(write->state, r);
+	/* Killed a moment ago; kvs_write_orphan() is about to say so. */
+	if (write->obj->state != KVS_FILLING)
+		return write_refuse(KVS_WRITE_DEAD, r);
 	if (write->users)
 		return kvs_result(r, -EBUSY, KVSTASH_R_WRITING, 0);
 	written = write->whole ? write->len : kvs_runs_bytes(&write->runs);

@@ -257,10 +257,6 @@ static void try_slot(struct __test_metadata *_metadata,
 	if (x->err < 0 || (!x->err && (kind == CALL_ABORT ||
 				       kind == CALL_REMOVE)))
 		return;
-	/* what a REMOVE did can't be undone: see badinput_batch.c */
-	if (kind == CALL_REMOVE && slot->class == OF_RESULTS &&
-	    where < AT_KERNEL)
-		return;
 	call_prep(&c, kind, s);
 	ASSERT_TRUE(spot_make(&spot, where, (char *)&c + slot->obj,
 			      slot->len));

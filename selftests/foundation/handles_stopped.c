@@ -78,6 +78,7 @@ enum command {
 	PUT,
 	PUT_CHILD,	/* of "parent" */
 	GET,
+	RESERVE,	/* three parts; the last one's key is in the way */
 };
 
 /** struct job - one command, carried out by a thread */
@@ -88,6 +89,7 @@ struct job {
 	enum command command;
 	struct kvstash_handle h;
 	struct kvstash_result r;
+	struct kvstash_put *e;		/* a page, for RESERVE */
 };
 
 static void *job_main(void *arg)
@@ -111,6 +113,9 @@ static void *job_main(void *arg)
 	case GET:
 		j->r = kvt_get1(j->fd, KEY, j->stop.mem, LEN, NULL);
 		break;
+	case RESERVE:
+		j->r.res = kvt_reserve(j->fd, j->e, 3);
+		break;
 	}
 	return NULL;
 }
@@ -128,6 +133,12 @@ static bool job_start(struct __test_metadata *_metadata, struct job *j, int fd,
 		SKIP(return false, "no userfaultfd: %s", strerror(-r));
 	if (command == WRITE)
 		KVT_OK(kvt_reserve1(fd, KEY, LEN, &j->h));
+	if (command == RESERVE) {
+		kvstash_prep_reserve(&j->e[0], "reserve/1", 9, LEN);
+		kvstash_prep_reserve(&j->e[1], "reserve/2", 9, LEN);
+		kvstash_prep_reserve(&j->e[2], j->stop.mem + 2 * KVT_PAGE, 9,
+				     LEN);
+	}
 	r = pthread_create(&j->thread, NULL, job_main, j);
 	EXPECT_EQ(0, r);
 	if (r)
@@ -227,6 +238,36 @@ TEST_F(store, I1_pages_of_an_aborted_write_are_not_reused_while_it_runs)
 		KVT_OK(kvt_remove1(self->s.fd, key, strlen(key)));
 	}
 	stop_free(&j.stop);
+}
+
+/*
+ * The handles have no place any more when they are ready: nobody will ever know
+ * them, so their parts must not stay in flight.
+ */
+TEST_F(store, I6_entries_lose_their_memory_during_a_reserve)
+{
+	struct job j = { 0 };
+
+	for (int gone = 0; gone < 2; gone++) {
+		j.e = kvt_map(KVT_PAGE);
+		ASSERT_NE(NULL, j.e);
+		if (!job_start(_metadata, &j, self->s.fd, RESERVE))
+			return;
+		EXPECT_EQ(KVSTASH_STATE_FILLING,
+			  kvt_state(self->s.fd, "reserve/1", 9));
+		EXPECT_EQ(KVSTASH_STATE_FILLING,
+			  kvt_state(self->s.fd, "reserve/2", 9));
+		mprotect(j.e, KVT_PAGE, gone ? PROT_NONE : PROT_READ);
+		job_end(_metadata, &j);
+		EXPECT_EQ(-EFAULT, j.r.res);
+		EXPECT_EQ(KVSTASH_STATE_ABSENT,
+			  kvt_state(self->s.fd, "reserve/1", 9));
+		EXPECT_EQ(KVSTASH_STATE_ABSENT,
+			  kvt_state(self->s.fd, "reserve/2", 9));
+		kvt_store_same(_metadata, &self->s);
+		munmap(j.e, KVT_PAGE);
+		stop_free(&j.stop);
+	}
 }
 
 /* While a PUT copies, its part is in flight, for everybody. */
