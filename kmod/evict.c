@@ -135,9 +135,14 @@ void kvs_evict_demote(struct kvs_object *obj)
 	spin_lock(&ns->evict_lock);
 	if (obj->listed == KVS_LISTED_NEW && !READ_ONCE(obj->hit) &&
 	    !kvs_object_has_children(obj)) {
+		u64 used = READ_ONCE(obj->used);
+
 		leaf_erase(ns, obj);
-		/* Counts slower than nanoseconds, so it is before any real stamp. */
-		WRITE_ONCE(obj->used, ++ns->demoted);
+		/*
+		 * Counts slower than nanoseconds, so it is before any real stamp.
+		 * A hit at this moment keeps its own.
+		 */
+		cmpxchg(&obj->used, used, ++ns->demoted);
 		leaf_insert(ns, obj);
 	}
 	spin_unlock(&ns->evict_lock);

@@ -649,7 +649,12 @@ static int dump_objects(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct obj_dump *d = (void *)cb->args[0];
 	struct kvs_pool *pool;
+	int ret;
 
+	/* Each time: the namespace may have changed hands since. */
+	ret = obj_dump_allowed(cb, d);
+	if (ret)
+		return ret;
 	if (mutex_lock_killable(&kvs_admin_mutex))
 		return -EINTR;
 	pool = d->started ? kvs_pool_by_name(d->pool) :

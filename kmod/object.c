@@ -584,7 +584,9 @@ void kvs_object_absence(const struct kvs_object *obj, struct kvstash_result *r)
 	u8 state = READ_ONCE(obj->state);
 	u16 present = READ_ONCE(obj->nr_present);
 
-	if (state == KVS_FILLING && READ_ONCE(obj->nr_in_flight))
+	/* Visible by now: it was in flight when the caller looked. */
+	if (state == KVS_VISIBLE ||
+	    (state == KVS_FILLING && READ_ONCE(obj->nr_in_flight)))
 		kvs_result(r, -ENOENT, KVSTASH_R_IN_FLIGHT, present);
 	else if (state == KVS_FILLING)
 		kvs_result(r, -ENOENT, KVSTASH_R_INCOMPLETE, present);

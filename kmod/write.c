@@ -10,6 +10,7 @@
  * reference. Whoever takes a write off a table or a list drops that one. Pages
  * that were not committed go back with the last.
  */
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "client.h"
@@ -304,6 +305,8 @@ int kvs_write_begin(struct kvs_client *client, const struct kvs_identity *id,
 		return kvs_result(r, -EFBIG, KVSTASH_R_TOO_LARGE,
 				  ns->pool->pages << KVS_PAGE_SHIFT);
 	do {
+		if (fatal_signal_pending(current))
+			return kvs_result(r, -EINTR, KVSTASH_R_INTERRUPTED, 0);
 		write = write_alloc(client, part, len);
 		if (!write)
 			return kvs_result(r, -ENOMEM, KVSTASH_R_NO_MEMORY, 0);
@@ -330,10 +333,10 @@ int kvs_write_begin(struct kvs_client *client, const struct kvs_identity *id,
 
 /*
  * End an open write, or a contribution: the part is absent again, or stays.
- * Takes @write off list and table; the caller keeps its reference. Returns the
- * state it had.
+ * Takes @write off list and table; the caller keeps its reference. A contribution
+ * is only ended with its client (@contribution). Returns the state it had.
  */
-static u8 write_end(struct kvs_write *write)
+static u8 write_end(struct kvs_write *write, bool contribution)
 {
 	struct kvs_object *obj = write->obj;
 	bool listed;
@@ -341,6 +344,10 @@ static u8 write_end(struct kvs_write *write)
 
 	spin_lock(&obj->lock);
 	was = write->state;
+	if (was == KVS_WRITE_COMMITTED && !contribution) {
+		spin_unlock(&obj->lock);
+		return was;
+	}
 	if (was == KVS_WRITE_OPEN) {
 		write->state = KVS_WRITE_ABORTED;
 		kvs_object_part(obj, write->part)->state = KVS_PART_ABSENT;
@@ -366,7 +373,7 @@ static u8 write_end(struct kvs_write *write)
 void kvs_write_drop(struct kvs_write *write)
 {
 	if (write->obj)
-		write_end(write);
+		write_end(write, true);
 	kvs_write_put(write);
 }
 
@@ -548,14 +555,8 @@ void kvs_write_orphan(struct kvs_object *obj, struct hlist_head *writes)
  */
 int kvs_write_abort(struct kvs_write *write, u64 now, struct kvstash_result *r)
 {
-	u8 state;
+	u8 state = write_end(write, false);
 
-	spin_lock(&write->obj->lock);
-	state = write->state;
-	spin_unlock(&write->obj->lock);
-	if (state == KVS_WRITE_COMMITTED)
-		return write_refuse(state, r);
-	state = write_end(write);
 	if (state != KVS_WRITE_OPEN)
 		return write_refuse(state, r);
 	kvs_stat_inc(write->obj->ns, ABORTS);

@@ -78,8 +78,10 @@ enum command {
 	PUT,
 	PUT_CHILD,	/* of "parent" */
 	GET,
-	RESERVE,	/* three parts; the last one's key is in the way */
+	RESERVE,	/* PARTS of them; the last one's key is in the way */
 };
+
+#define PARTS	(KVT_PAGE / sizeof(struct kvstash_put))
 
 /** struct job - one command, carried out by a thread */
 struct job {
@@ -90,6 +92,7 @@ struct job {
 	struct kvstash_handle h;
 	struct kvstash_result r;
 	struct kvstash_put *e;		/* a page, for RESERVE */
+	char keys[PARTS][16];
 };
 
 static void *job_main(void *arg)
@@ -114,7 +117,7 @@ static void *job_main(void *arg)
 		j->r = kvt_get1(j->fd, KEY, j->stop.mem, LEN, NULL);
 		break;
 	case RESERVE:
-		j->r.res = kvt_reserve(j->fd, j->e, 3);
+		j->r.res = kvt_reserve(j->fd, j->e, PARTS);
 		break;
 	}
 	return NULL;
@@ -133,11 +136,11 @@ static bool job_start(struct __test_metadata *_metadata, struct job *j, int fd,
 		SKIP(return false, "no userfaultfd: %s", strerror(-r));
 	if (command == WRITE)
 		KVT_OK(kvt_reserve1(fd, KEY, LEN, &j->h));
-	if (command == RESERVE) {
-		kvstash_prep_reserve(&j->e[0], "reserve/1", 9, LEN);
-		kvstash_prep_reserve(&j->e[1], "reserve/2", 9, LEN);
-		kvstash_prep_reserve(&j->e[2], j->stop.mem + 2 * KVT_PAGE, 9,
-				     LEN);
+	for (unsigned int i = 0; command == RESERVE && i < PARTS; i++) {
+		snprintf(j->keys[i], sizeof(j->keys[i]), "reserve/%u", i);
+		kvstash_prep_reserve(&j->e[i], i == PARTS - 1 ?
+				     j->stop.mem + 2 * KVT_PAGE : j->keys[i],
+				     strlen(j->keys[i]), LEN);
 	}
 	r = pthread_create(&j->thread, NULL, job_main, j);
 	EXPECT_EQ(0, r);
@@ -254,16 +257,14 @@ TEST_F(store, I6_entries_lose_their_memory_during_a_reserve)
 		if (!job_start(_metadata, &j, self->s.fd, RESERVE))
 			return;
 		EXPECT_EQ(KVSTASH_STATE_FILLING,
-			  kvt_state(self->s.fd, "reserve/1", 9));
-		EXPECT_EQ(KVSTASH_STATE_FILLING,
-			  kvt_state(self->s.fd, "reserve/2", 9));
+			  kvt_state(self->s.fd, j.keys[0], 9));
 		mprotect(j.e, KVT_PAGE, gone ? PROT_NONE : PROT_READ);
 		job_end(_metadata, &j);
 		EXPECT_EQ(-EFAULT, j.r.res);
-		EXPECT_EQ(KVSTASH_STATE_ABSENT,
-			  kvt_state(self->s.fd, "reserve/1", 9));
-		EXPECT_EQ(KVSTASH_STATE_ABSENT,
-			  kvt_state(self->s.fd, "reserve/2", 9));
+		for (unsigned int i = 0; i < PARTS; i++)
+			EXPECT_EQ(KVSTASH_STATE_ABSENT,
+				  kvt_state(self->s.fd, j.keys[i],
+					    strlen(j.keys[i])));
 		kvt_store_same(_metadata, &self->s);
 		munmap(j.e, KVT_PAGE);
 		stop_free(&j.stop);
