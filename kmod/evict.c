@@ -14,7 +14,7 @@
  * prompt are never asked for again, so the proven ones have a quarter of the
  * namespace to themselves: while they use less, a never-got leaf goes first.
  * Above that, the least recently used leaf of both. On the trace that
- * Documentation/bench.rst names this hits more than one tree at every size.
+ * README.md names this hits more than one tree at every size.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
