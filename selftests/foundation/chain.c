@@ -628,4 +628,98 @@ TEST_F(store, I9_missing_parent_is_refused_or_starts_a_chain)
 	expect_visible(_metadata, s->fd, o, "---");
 }
 
+/*
+ * Two ranks put the parts of children while their parent is put and removed
+ * all the time: a part may join an object whose parent has just gone.
+ */
+#define CHILDREN	4
+
+struct race {
+	struct kvr_store *s;
+	unsigned long rounds;
+	__u32 stop;
+	__u32 puts;
+	struct kvr_key parent;
+};
+
+static unsigned int my_rank;	/* set before the fork */
+
+static struct kvr_obj race_child(const struct race *t, unsigned int i)
+{
+	return (struct kvr_obj){
+		.key = { 55, i }, .len = 3000, .parts = 2, .parent = &t->parent,
+	};
+}
+
+static bool race_answer(struct kvstash_result r)
+{
+	switch (r.reason) {
+	case KVSTASH_R_OK:
+	case KVSTASH_R_EXISTS:
+	case KVSTASH_R_IN_FLIGHT:
+	case KVSTASH_R_PARENT_MISS:
+	case KVSTASH_R_REMOVED:
+		return true;
+	}
+	kvr_say("%d reason %u detail %llu", r.res, r.reason, r.detail);
+	return false;
+}
+
+static int race_rank(void *arg)
+{
+	struct race *t = arg;
+	int fd = kvt_open_ns(t->s->name), bad = fd < 0;
+
+	kvr_pin(my_rank);
+	for (unsigned int i = 0; !bad && !kvr_load(&t->stop); i++) {
+		struct kvr_obj o = race_child(t, i % CHILDREN);
+		struct kvstash_result r = kvr_put_part(fd, &o, my_rank, buf);
+
+		bad = !race_answer(r);
+		if (!r.res)
+			kvr_add(&t->puts, 1);
+	}
+	return bad;
+}
+
+static void race_parent(struct __test_metadata *_metadata, struct race *t)
+{
+	struct kvr_obj parent = { .key = t->parent, .len = 100, .parts = 1 };
+	int fd = t->s->fd;
+
+	for (unsigned long i = 0; i < t->rounds; i++) {
+		ASSERT_EQ(0, kvr_put(fd, &parent, buf).res);
+		if (i % 2)
+			sched_yield();
+		ASSERT_EQ(0, kvr_remove(fd, &parent).res);
+	}
+}
+
+TEST_F(store, I9_parts_race_with_the_end_of_their_parent)
+{
+	struct race *t = kvr_shared(sizeof(*t));
+	struct kvr_store *s = &self->s;
+	struct kvr_obj parent, o;
+	pid_t pid[2];
+
+	ASSERT_NE(NULL, t);
+	kvr_store_make(_metadata, s, POOL, NULL);
+	*t = (struct race){ .s = s, .rounds = 4000, .parent = { 55, 1000 } };
+	for (my_rank = 0; my_rank < 2; my_rank++)
+		pid[my_rank] = kvr_spawn(race_rank, t);
+	race_parent(_metadata, t);
+	kvr_add(&t->stop, 1);
+	for (unsigned int i = 0; i < 2; i++)
+		EXPECT_EQ(0, kvt_wait(pid[i]));
+	TH_LOG("%u parts put", t->puts);
+	EXPECT_EQ(0, kvr_ns(s, "objects"));
+	parent = (struct kvr_obj){ .key = t->parent, .len = 100, .parts = 1 };
+	KVT_OK(kvr_put(s->fd, &parent, buf));
+	for (unsigned int i = 0; i < CHILDREN; i++) {
+		o = race_child(t, i);
+		KVT_OK(kvr_put(s->fd, &o, buf));
+		KVT_OK(kvr_get(s->fd, &o, buf));
+	}
+}
+
 TEST_HARNESS_MAIN
