@@ -153,9 +153,12 @@ static struct kvs_object *bucket_object(struct kvs_index *index, u64 bucket, u32
 	struct kvs_object *obj;
 
 	rcu_read_lock();
-	hlist_for_each_entry_rcu(obj, &index->buckets[bucket], hash_node)
-		if (!skip-- && refcount_inc_not_zero(&obj->refs))
+	hlist_for_each_entry_rcu(obj, &index->buckets[bucket], hash_node) {
+		if (skip)
+			skip--;
+		else if (refcount_inc_not_zero(&obj->refs))
 			break;
+	}
 	rcu_read_unlock();
 	return obj;
 }
@@ -320,7 +323,8 @@ static int check_pool(struct kvs_pool *pool, struct seq_file *m, bool *changing)
 	c.pages = vzalloc(BITS_TO_LONGS((u64)pool->space.nr * KVS_CHUNK_PAGES) * sizeof(long));
 	if (!c.pages)
 		return -ENOMEM;
-	for (tries = 0; tries < KVS_CHECK_TRIES && ret; tries++) {
+	/* A finding counts only if it lasts: an object may be between two steps. */
+	for (tries = 0; tries < KVS_CHECK_TRIES && (ret || c.errors); tries++) {
 		m->count = count;
 		ret = check_pool_once(&c);
 	}

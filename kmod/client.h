@@ -29,6 +29,7 @@ struct kvs_ns;
  * @handles: writes by kvstash_handle.seq
  * @writes:  all its parts in flight, also those without a handle (a PUT under
  *           way); under the lock of @handles
+ * @closing: its file is closed: who takes a write off @writes wakes release()
  * @seq:     last seq given out; under the lock of @handles
  * @committed: by seq % KVS_FATES: it ended so; under the same lock
  * @removed: by seq % KVS_FATES: its object was removed; neither: aborted
@@ -45,6 +46,7 @@ struct kvs_client {
 	unsigned int file_rights;
 	struct xarray handles;
 	struct list_head writes;
+	bool closing;
 	u64 seq;
 	DECLARE_BITMAP(committed, KVS_FATES);
 	DECLARE_BITMAP(removed, KVS_FATES);

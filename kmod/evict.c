@@ -193,13 +193,26 @@ void kvs_evict_unlist(struct kvs_object *obj)
 
 /**
  * struct evict_pass - one look at what could go
- * @before: objects hit since are not victims
+ * @before: objects hit since are not victims (nanoseconds)
+ * @since:  nor objects that are idle since later (jiffies)
+ * @keep:   held by who makes room, who need not wait for himself; or NULL
  * @busy:   somebody was reading one that else would have been
  */
 struct evict_pass {
 	u64 before;
+	u64 since;
+	const struct kvs_object *keep;
 	bool busy;
 };
+
+static struct evict_pass pass_begin(const struct kvs_object *keep)
+{
+	return (struct evict_pass) {
+		.before = ktime_get_ns(),
+		.since = get_jiffies_64(),
+		.keep = keep,
+	};
+}
 
 /* The first leaf of a tree, if it was not hit since the pass began. */
 static struct kvs_object *leaf_first(struct kvs_leaves *leaves, u64 before)
@@ -240,7 +253,7 @@ static struct kvs_object *leaf_victim(struct kvs_ns *ns, struct evict_pass *pass
 			leaf_erase(ns, obj);
 			leaf_insert(ns, obj);
 		} else if (kvs_object_held(obj, 0)) {
-			pass->busy = true;
+			pass->busy |= obj != pass->keep;
 			WRITE_ONCE(obj->used, ktime_get_ns());
 		} else {
 			/* Listed, so the index's reference is still there. */
@@ -272,53 +285,107 @@ static bool evict_one(struct kvs_ns *ns, struct evict_pass *pass)
 	return false;
 }
 
-/* The longest idle object, if it is idle since before @since (jiffies). */
+/*
+ * One of the longest idle objects, if it is idle since before @since (jiffies).
+ * The list is in order but for those that were listed again: look at a few.
+ */
+static struct kvs_object *idle_first(struct kvs_ns *ns, u64 since)
+{
+	struct kvs_object *obj;
+	unsigned int i = 0;
+
+	lockdep_assert_held(&ns->evict_lock);
+	list_for_each_entry(obj, &ns->idle, idle) {
+		if (time_before_eq64(obj->stamp, since))
+			return obj;
+		if (++i == KVS_EVICT_SLICE)
+			break;
+	}
+	return NULL;
+}
+
 static struct kvs_object *idle_victim(struct kvs_ns *ns, u64 since)
 {
 	struct kvs_object *obj;
 
 	spin_lock(&ns->evict_lock);
-	obj = list_first_entry_or_null(&ns->idle, struct kvs_object, idle);
-	if (obj && time_before_eq64(obj->stamp, since))
+	obj = idle_first(ns, since);
+	if (obj)
 		refcount_inc(&obj->refs);
-	else
-		obj = NULL;
 	spin_unlock(&ns->evict_lock);
 	return obj;
 }
 
-/* Collect one idle object, unless somebody has begun to fill it again. */
-static bool collect_one(struct kvs_ns *ns, u64 since)
+/* It can't go now: listed again as idle since after @since. */
+static void idle_again(struct kvs_object *obj, u64 since)
 {
-	struct kvs_object *obj = idle_victim(ns, since);
-	bool idle;
+	struct kvs_ns *ns = obj->ns;
 
-	if (!obj)
-		return false;
-	spin_lock(&obj->lock);
-	idle = obj->state == KVS_FILLING && hlist_empty(&obj->writes);
-	if (idle)
-		obj->flags |= KVS_OBJ_REMOVING;
-	spin_unlock(&obj->lock);
-	if (idle)
-		kvs_object_kill_tree(obj, KVS_KILL_COLLECT);
-	kvs_object_put(obj);
-	return true;
+	spin_lock(&ns->evict_lock);
+	if (obj->listed == KVS_LISTED_IDLE) {
+		obj->stamp = max(get_jiffies_64(), since + 1);
+		list_move_tail(&obj->idle, &ns->idle);
+	}
+	spin_unlock(&ns->evict_lock);
 }
 
 /*
- * The namespace of @pool with the oldest leaf that was not hit since @before, or
- * with idle objects; held.
+ * Collect one object that nobody fills, deepest first: an idle one, or what
+ * waits for it. One below which a living client is still writing stays.
  */
-static struct kvs_ns *pool_victim(struct kvs_pool *pool, bool idle, u64 before)
+static bool collect_one(struct kvs_ns *ns, u64 since)
+{
+	struct kvs_object *obj, *leaf;
+	bool done = false;
+
+	while (!done && (obj = idle_victim(ns, since))) {
+		leaf = kvs_object_deepest(obj);
+		done = kvs_object_collect(leaf);
+		kvs_object_put(leaf);
+		if (!done)
+			idle_again(obj, since);
+		kvs_object_put(obj);
+		cond_resched();
+	}
+	return done;
+}
+
+static bool idle_due(struct kvs_ns *ns, u64 since)
+{
+	bool due;
+
+	spin_lock(&ns->evict_lock);
+	due = idle_first(ns, since);
+	spin_unlock(&ns->evict_lock);
+	return due;
+}
+
+/* A namespace of @pool with an object that was idle when the pass began, held. */
+static struct kvs_ns *pool_victim_idle(struct kvs_pool *pool, const struct evict_pass *pass)
+{
+	struct kvs_ns *ns, *found = NULL;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(ns, &pool->namespaces, list) {
+		if (!idle_due(ns, pass->since) || !refcount_inc_not_zero(&ns->refs))
+			continue;
+		found = ns;
+		break;
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+/* The namespace of @pool with the oldest leaf not hit since the pass began, held. */
+static struct kvs_ns *pool_victim(struct kvs_pool *pool, const struct evict_pass *pass)
 {
 	struct kvs_ns *ns, *best = NULL;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(ns, &pool->namespaces, list) {
-		if (idle ? list_empty(&ns->idle) : READ_ONCE(ns->oldest) > before)
+		if (READ_ONCE(ns->oldest) > pass->before)
 			continue;
-		if (!best || (!idle && READ_ONCE(ns->oldest) < READ_ONCE(best->oldest)))
+		if (!best || READ_ONCE(ns->oldest) < READ_ONCE(best->oldest))
 			best = ns;
 	}
 	if (best && !refcount_inc_not_zero(&best->refs))
@@ -327,22 +394,21 @@ static struct kvs_ns *pool_victim(struct kvs_pool *pool, bool idle, u64 before)
 	return best;
 }
 
-/* Free something in @pool: idle objects first, then the oldest leaf. */
+/*
+ * Free something in @pool: idle objects first, then the oldest leaf. A namespace
+ * that could give nothing has neither from before the pass any more, so the next
+ * one's turn comes, and this ends.
+ */
 static bool pool_evict(struct kvs_pool *pool, struct evict_pass *pass)
 {
 	struct kvs_ns *ns;
 	bool done = false;
 
-	ns = pool_victim(pool, true, 0);
-	if (ns) {
-		done = collect_one(ns, get_jiffies_64());
+	while (!done && (ns = pool_victim_idle(pool, pass))) {
+		done = collect_one(ns, pass->since);
 		kvs_ns_put(ns);
 	}
-	/*
-	 * A namespace that can give nothing has no leaf from before the pass when
-	 * it was looked at, so the next one's turn comes and this ends.
-	 */
-	while (!done && (ns = pool_victim(pool, false, pass->before))) {
+	while (!done && (ns = pool_victim(pool, pass))) {
 		done = evict_one(ns, pass);
 		kvs_ns_put(ns);
 		cond_resched();
@@ -353,7 +419,7 @@ static bool pool_evict(struct kvs_pool *pool, struct evict_pass *pass)
 /* Free something of @ns alone, which is over its quota. */
 static bool ns_evict(struct kvs_ns *ns, struct evict_pass *pass)
 {
-	return collect_one(ns, get_jiffies_64()) || evict_one(ns, pass);
+	return collect_one(ns, pass->since) || evict_one(ns, pass);
 }
 
 /*
@@ -379,9 +445,10 @@ static int wait_for_readers(struct kvs_pool *pool, unsigned long *left)
  * Evict once, from @ns alone or from the whole pool. Returns 0 to try again,
  * -ENOSPC if nothing could go, -EINTR if killed.
  */
-static int reclaim_once(struct kvs_ns *ns, bool own, unsigned long *left)
+static int reclaim_once(struct kvs_ns *ns, bool own, const struct kvs_object *keep,
+			unsigned long *left)
 {
-	struct evict_pass pass = { .before = ktime_get_ns() };
+	struct evict_pass pass = pass_begin(keep);
 	bool done;
 
 	if (fatal_signal_pending(current))
@@ -422,7 +489,7 @@ static int charge(struct kvs_ns *ns, u64 pages, unsigned long *left,
 		return kvs_result(r, -EDQUOT, KVSTASH_R_QUOTA_BYTES,
 				  (pages - quota) << KVS_PAGE_SHIFT);
 	while (!charge_fits(ns, pages, quota, &missing)) {
-		ret = reclaim_once(ns, true, left);
+		ret = reclaim_once(ns, true, NULL, left);
 		if (ret == -EINTR)
 			return kvs_result(r, ret, KVSTASH_R_INTERRUPTED, 0);
 		if (ret)
@@ -462,7 +529,7 @@ int kvs_reclaim_alloc(struct kvs_ns *ns, u64 pages, struct kvs_extents *ext,
 		if (!direct)
 			atomic64_inc(&pool->direct);
 		direct = true;
-		ret = reclaim_once(ns, false, &left);
+		ret = reclaim_once(ns, false, NULL, &left);
 		/* Somebody else's eviction may have made the room meanwhile. */
 		if (ret == -ENOSPC && READ_ONCE(pool->free) >= pages &&
 		    READ_ONCE(pool->generation) != generation)
@@ -479,21 +546,35 @@ int kvs_reclaim_alloc(struct kvs_ns *ns, u64 pages, struct kvs_extents *ext,
 	return kvs_result(r, ret, KVSTASH_R_NO_SPACE, missing);
 }
 
+/* Count one more object if the quota has room for it. */
+static bool count_object(struct kvs_ns *ns, u64 quota)
+{
+	s64 now = atomic64_read(&ns->objects);
+
+	do {
+		if (quota && now >= quota)
+			return false;
+	} while (!atomic64_try_cmpxchg(&ns->objects, &now, now + 1));
+	return true;
+}
+
 /**
- * kvs_reclaim_object() - make room for one more object in a quota of objects
- * @ns: the namespace
- * @r:  out: why not
+ * kvs_reclaim_object() - count one more object, making room for it in the quota
+ * @ns:   the namespace
+ * @keep: object that the caller holds and that must stay, or NULL
+ * @r:    out: why not
  *
  * Return: 0 or a negative errno.
  */
-int kvs_reclaim_object(struct kvs_ns *ns, struct kvstash_result *r)
+int kvs_reclaim_object(struct kvs_ns *ns, const struct kvs_object *keep,
+		       struct kvstash_result *r)
 {
 	unsigned long left = KVS_EVICT_WAIT;
 	u64 quota = READ_ONCE(ns->config.quota_objects);
 	int ret;
 
-	while (quota && atomic64_read(&ns->objects) >= quota) {
-		ret = reclaim_once(ns, true, &left);
+	while (!count_object(ns, quota)) {
+		ret = reclaim_once(ns, true, keep, &left);
 		if (ret == -EINTR)
 			return kvs_result(r, ret, KVSTASH_R_INTERRUPTED, 0);
 		if (ret)
@@ -511,7 +592,7 @@ void kvs_reclaim_kick(struct kvs_pool *pool)
 void kvs_reclaim_work(struct work_struct *work)
 {
 	struct kvs_pool *pool = container_of(work, struct kvs_pool, reclaim);
-	struct evict_pass pass = { .before = ktime_get_ns() };
+	struct evict_pass pass = pass_begin(NULL);
 
 	while (READ_ONCE(pool->free) < pool->wm_high && pool_evict(pool, &pass))
 		cond_resched();

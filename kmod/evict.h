@@ -20,7 +20,8 @@ void kvs_evict_demote(struct kvs_object *obj);
 void kvs_evict_unlist(struct kvs_object *obj);
 int kvs_reclaim_alloc(struct kvs_ns *ns, u64 pages, struct kvs_extents *ext,
 		      struct kvstash_result *r);
-int kvs_reclaim_object(struct kvs_ns *ns, struct kvstash_result *r);
+int kvs_reclaim_object(struct kvs_ns *ns, const struct kvs_object *keep,
+		       struct kvstash_result *r);
 void kvs_reclaim_kick(struct kvs_pool *pool);
 void kvs_collect_kick(struct kvs_pool *pool);
 void kvs_reclaim_work(struct work_struct *work);

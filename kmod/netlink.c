@@ -7,8 +7,11 @@
  * (namespace of a pool, bucket, place in the chain).
  */
 #include <linux/cred.h>
+#include <linux/fs.h>
 #include <linux/module.h>
+#include <linux/net.h>
 #include <net/genetlink.h>
+#include <net/sock.h>
 #include <linux/kvstash_netlink.h>
 
 #include "client.h"
@@ -477,6 +480,21 @@ struct obj_dump {
 	bool started;
 };
 
+/*
+ * Rights are the caller's, so the caller must be who opened the socket: a set-uid
+ * program that was handed it as an output must not lend it its own.
+ */
+static bool sent_by_opener(const struct sk_buff *skb)
+{
+	const struct socket *sock = NETLINK_CB(skb).sk->sk_socket;
+	const struct cred *opener;
+
+	if (!sock || !sock->file)
+		return false;
+	opener = sock->file->f_cred;
+	return uid_eq(opener->fsuid, current_fsuid()) && gid_eq(opener->fsgid, current_fsgid());
+}
+
 /* Without CAP_SYS_ADMIN: only a namespace that the caller may read. */
 static int obj_dump_allowed(struct netlink_callback *cb, const struct obj_dump *d)
 {
@@ -485,6 +503,8 @@ static int obj_dump_allowed(struct netlink_callback *cb, const struct obj_dump *
 
 	if (netlink_capable(cb->skb, CAP_SYS_ADMIN))
 		return 0;
+	if (!sent_by_opener(cb->skb))
+		return -EPERM;
 	if (mutex_lock_killable(&kvs_admin_mutex))
 		return -EINTR;
 	ns = d->ns[0] ? kvs_ns_by_name(d->ns) : NULL;

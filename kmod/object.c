@@ -105,7 +105,7 @@ static void object_free_rcu(struct rcu_head *rcu)
 
 /**
  * kvs_object_alloc() - make an object, not yet in the index
- * @id:     its identity
+ * @id:     its identity; it is counted in its namespace by kvs_reclaim_object()
  * @parent: with a reference that the object takes over, or NULL
  *
  * Return: an object that is being filled, with the index's reference, or NULL;
@@ -139,7 +139,6 @@ struct kvs_object *kvs_object_alloc(const struct kvs_identity *id, struct kvs_ob
 		return NULL;
 	}
 	obj->parent = parent;
-	atomic64_inc(&obj->ns->objects);
 	percpu_counter_add(&obj->ns->pool->meta_bytes, kvs_object_meta(obj));
 	return obj;
 }
@@ -499,6 +498,60 @@ bool kvs_object_evict(struct kvs_object *obj)
 	count_kill(obj, true, pages, KVS_KILL_EVICT);
 	object_bury(obj, &writes);
 	return true;
+}
+
+/**
+ * kvs_object_collect() - kill an object that is not visible and nobody fills
+ * @obj: with a reference of the caller's
+ *
+ * Return: true if it was killed; false if it has children, a living client's
+ * part, is visible, or is dying already.
+ */
+bool kvs_object_collect(struct kvs_object *obj)
+{
+	HLIST_HEAD(writes);
+	bool filling, ok;
+	u64 pages = 0;
+
+	kvs_object_lock(obj);
+	filling = obj->state == KVS_FILLING;
+	ok = (filling ? hlist_empty(&obj->writes) : obj->state == KVS_WAITING) &&
+	     !kvs_object_has_children(obj) && !(obj->flags & KVS_OBJ_REMOVING);
+	if (ok)
+		pages = object_hide(obj, &writes);
+	kvs_object_unlock(obj);
+	if (!ok)
+		return false;
+
+	count_kill(obj, false, pages, filling ? KVS_KILL_COLLECT : KVS_KILL_WITH_PARENT);
+	object_bury(obj, &writes);
+	return true;
+}
+
+/**
+ * kvs_object_deepest() - go down the first children to one that has none
+ * @obj: with a reference of the caller's, which stays
+ *
+ * Return: @obj or a descendant, with a reference.
+ */
+struct kvs_object *kvs_object_deepest(struct kvs_object *obj)
+{
+	struct kvs_object *cur = obj, *child;
+
+	refcount_inc(&cur->refs);
+	for (;;) {
+		spin_lock(&cur->lock);
+		child = hlist_entry_safe(cur->children.first ?: cur->waiting.first,
+					 struct kvs_object, sibling);
+		if (child)
+			refcount_inc(&child->refs);
+		spin_unlock(&cur->lock);
+		if (!child)
+			return cur;
+		kvs_object_put(cur);
+		cur = child;
+		cond_resched();
+	}
 }
 
 /* A child of @obj, marked so that it takes no children; with a reference. */

@@ -223,6 +223,8 @@ void kvs_object_kill_tree(struct kvs_object *root, enum kvs_kill_why why);
 int kvs_object_remove(struct kvs_object *obj);
 void kvs_object_absence(const struct kvs_object *obj, struct kvstash_result *r);
 bool kvs_object_evict(struct kvs_object *obj);
+bool kvs_object_collect(struct kvs_object *obj);
+struct kvs_object *kvs_object_deepest(struct kvs_object *obj);
 void kvs_object_settle(struct kvs_object *obj);
 size_t kvs_object_meta(const struct kvs_object *obj);
 

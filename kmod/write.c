@@ -12,6 +12,7 @@
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 
 #include "client.h"
 #include "copy.h"
@@ -66,11 +67,10 @@ static struct kvs_write *write_alloc(struct kvs_client *client, unsigned int par
  */
 void kvs_write_put(struct kvs_write *write)
 {
+	struct kvs_client *client = write->client;
+
 	if (!refcount_dec_and_test(&write->refs))
 		return;
-	xa_lock(&write->client->handles);
-	list_del(&write->client_node);
-	xa_unlock(&write->client->handles);
 	if (write->ext.nr) {
 		struct kvs_ns *ns = write->obj->ns;
 
@@ -80,8 +80,14 @@ void kvs_write_put(struct kvs_write *write)
 	if (write->obj)
 		kvs_object_put(write->obj);
 	kvs_runs_destroy(&write->runs);
-	kvs_client_put(write->client);
+	/* Once it is off the list its pages are back: release() may wait for that. */
+	xa_lock(&client->handles);
+	list_del(&write->client_node);
+	xa_unlock(&client->handles);
 	kmem_cache_free(write_cache, write);
+	if (READ_ONCE(client->closing))
+		wake_up_var(&client->writes);
+	kvs_client_put(client);
 }
 
 /* The part is @write's now. The object's lock is held, or nobody knows it yet. */
@@ -150,13 +156,14 @@ static int write_create(struct kvs_write *write, const struct kvs_identity *id,
 
 	if (IS_ERR(parent))
 		return PTR_ERR(parent);
-	ret = kvs_reclaim_object(id->key.ns, r);
+	ret = kvs_reclaim_object(id->key.ns, parent, r);
 	if (ret) {
 		kvs_object_put(parent);
 		return ret;
 	}
 	obj = kvs_object_alloc(id, parent);
 	if (!obj) {
+		atomic64_dec(&id->key.ns->objects);
 		kvs_object_put(parent);
 		return kvs_result(r, -ENOMEM, KVSTASH_R_NO_MEMORY, 0);
 	}
@@ -608,6 +615,20 @@ struct kvs_write *kvs_write_get(struct kvs_client *client,
 	return write;
 }
 
+/*
+ * Under the lock, as kvs_write_put() takes a write off under it and looks at
+ * @closing after: either we see the list empty, or it sees that we wait.
+ */
+static bool client_has_no_writes(struct kvs_client *client)
+{
+	bool none;
+
+	xa_lock(&client->handles);
+	none = list_empty(&client->writes);
+	xa_unlock(&client->handles);
+	return none;
+}
+
 /**
  * kvs_client_end_writes() - end all that a client has in flight (I5)
  * @client: closed: no command of it runs or will run
@@ -617,6 +638,7 @@ void kvs_client_end_writes(struct kvs_client *client)
 	struct kvs_write *write;
 	unsigned long seq;
 
+	WRITE_ONCE(client->closing, true);
 	xa_for_each(&client->handles, seq, write) {
 		/* An object that is just completed takes its writes off, too. */
 		xa_lock(&client->handles);
@@ -632,4 +654,6 @@ void kvs_client_end_writes(struct kvs_client *client)
 		cond_resched();
 	}
 	xa_destroy(&client->handles);
+	/* Another process that removes an object may just hold one of them. */
+	wait_var_event(&client->writes, client_has_no_writes(client));
 }

@@ -304,6 +304,59 @@ TEST_F(store, shorter_incomplete_timeout_takes_effect)
 	EXPECT_TRUE(collected(s->ns, 1));
 }
 
+/*
+ * Nobody fills the parent any more, but a living client fills a child of it: both
+ * stay, though the time-out has passed long ago and a put looks for room.
+ */
+TEST_F(store, I5_idle_parent_of_a_living_clients_child_stays)
+{
+	struct kvr_obj parent = { .key = { 2, 0 }, .len = PIECE - 24, .parts = 2 };
+	struct kvt_ns_args hasty = { .incomplete_ms = 1 };
+	struct kvr_obj child = piece(2, 1), loose = { .key = { 4, 0 }, .len = PIECE, .parts = 2 };
+	struct kvr_store *s = &self->s;
+	struct kvstash_handle h;
+
+	kvr_store_make(_metadata, s, POOL, &patient);
+	child.parent = &parent.key;
+	make_idle(_metadata, s->name, &parent);
+	KVT_OK(kvr_reserve(s->fd, &child, 0, &h));
+	hasty.name = s->name;
+	ASSERT_EQ(0, kvt_ns_set(&hasty));
+	put_pieces(_metadata, s->fd, 1, 0, 70);
+	/* The collector has been at work when this one is gone. */
+	make_idle(_metadata, s->name, &loose);
+	EXPECT_TRUE(collected(s->ns, 1));
+	KVT_EXPECT(ENOENT, KVSTASH_R_INCOMPLETE, kvr_exists(s->fd, &parent, NULL));
+	KVT_OK(kvr_write_all(s->fd, &child, 0, &h, buf));
+	KVT_OK(kvt_commit1(s->fd, &h));
+	KVT_OK(kvr_put_part(s->fd, &parent, 1, buf));
+	KVT_OK(kvr_get(s->fd, &child, buf));
+	KVT_OK(kvr_get(s->fd, &parent, buf));
+	EXPECT_EQ(1, kvr_ns(s, "collected_incomplete"));
+}
+
+/* What waits for an idle parent goes before it, when a put needs the room. */
+TEST_F(store, I9_idle_parent_goes_after_what_waits_for_it)
+{
+	struct kvr_obj parent = { .key = { 2, 0 }, .len = PIECE, .parts = 2 };
+	struct kvr_obj child = piece(2, 1);
+	struct kvr_store *s = &self->s;
+
+	kvr_store_make(_metadata, s, POOL, &patient);
+	child.parent = &parent.key;
+	make_idle(_metadata, s->name, &parent);
+	KVT_OK(kvr_put(s->fd, &child, buf));
+	put_pieces(_metadata, s->fd, 1, 0, 7);
+	KVT_EXPECT(ENOENT, KVSTASH_R_MISS, kvr_exists(s->fd, &child, NULL));
+	KVT_EXPECT(ENOENT, KVSTASH_R_INCOMPLETE, kvr_exists(s->fd, &parent, NULL));
+	put_pieces(_metadata, s->fd, 1, 7, 1);
+	KVT_EXPECT(ENOENT, KVSTASH_R_MISS, kvr_exists(s->fd, &parent, NULL));
+	EXPECT_EQ(8, kvr_count_visible(s->fd, 1, 0, 8));
+	EXPECT_EQ(1, kvr_ns(s, "killed_with_parent"));
+	EXPECT_EQ(1, kvr_ns(s, "collected_incomplete"));
+	EXPECT_EQ(0, kvr_ns(s, "evictions"));
+}
+
 /* An object that is being read is not evicted: it counts as just used. */
 TEST_F(store, I3_read_object_is_passed_over)
 {
