@@ -25,19 +25,20 @@
 /**
  * kvs_copy_struct() - copy an argument whose first member is its size
  * @dst:   out
- * @ksize: its size, which is also the least that is taken
+ * @ksize: its size
+ * @least: size of the first version; what a caller's lacks is zero
  * @arg:   user address
  * @usize: out: the caller's size
  *
  * Return: 0, -EINVAL: too small, -E2BIG: unknown members in use, -EFAULT.
  */
-int kvs_copy_struct(void *dst, size_t ksize, void __user *arg, u32 *usize)
+int kvs_copy_struct(void *dst, size_t ksize, size_t least, void __user *arg, u32 *usize)
 {
 	int ret;
 
 	if (get_user(*usize, (u32 __user *)arg))
 		return -EFAULT;
-	if (*usize < ksize)
+	if (*usize < least)
 		return -EINVAL;
 	if (*usize > PAGE_SIZE)
 		return -E2BIG;
@@ -77,7 +78,7 @@ static int batch_refuse(void __user *arg, u32 reason, u32 field, int ret)
 #define BATCH_REFUSE(arg, reason, member, ret) \
 	batch_refuse(arg, reason, offsetof(struct kvstash_batch, member), ret)
 
-static int batch_check(const struct kvstash_batch *hdr, void __user *arg, size_t size)
+static int batch_check(const struct kvstash_batch *hdr, void __user *arg, size_t least)
 {
 	u64 bytes;
 
@@ -87,7 +88,7 @@ static int batch_check(const struct kvstash_batch *hdr, void __user *arg, size_t
 		return BATCH_REFUSE(arg, KVSTASH_R_RESERVED, reserved, -EINVAL);
 	if (!hdr->count || hdr->count > KVSTASH_BATCH_MAX)
 		return BATCH_REFUSE(arg, KVSTASH_R_COUNT, count, -EINVAL);
-	if (hdr->stride < size || hdr->stride % KVS_ARRAY_ALIGN)
+	if (hdr->stride < least || hdr->stride % KVS_ARRAY_ALIGN)
 		return BATCH_REFUSE(arg, KVSTASH_R_SIZE, stride, -EINVAL);
 	if (hdr->stride > PAGE_SIZE)
 		return BATCH_REFUSE(arg, KVSTASH_R_SIZE, stride, -E2BIG);
@@ -100,7 +101,10 @@ static int batch_check(const struct kvstash_batch *hdr, void __user *arg, size_t
 	return 0;
 }
 
-/* The first @nr entries of a window; those with an unknown tail say so. */
+/*
+ * The first @nr entries of a window; those with an unknown tail say so, and what a
+ * shorter one lacks is zero.
+ */
 static int window_in(const struct kvstash_batch *hdr, u32 first, u32 nr, size_t size,
 		     u8 *window)
 {
@@ -129,12 +133,13 @@ static int window_out(const struct kvstash_batch *hdr, u32 first, u32 nr, size_t
 		      const u8 *window)
 {
 	void __user *to = u64_to_user_ptr(hdr->entries + (u64)first * hdr->stride);
+	size_t known = min_t(size_t, size, hdr->stride);
 	u32 i;
 
 	if (hdr->stride == size)
 		return copy_to_user(to, window, nr * size) ? -EFAULT : 0;
 	for (i = 0; i < nr; i++, to += hdr->stride)
-		if (copy_to_user(to, window + i * size, size))
+		if (copy_to_user(to, window + i * size, known))
 			return -EFAULT;
 	return 0;
 }
@@ -270,25 +275,30 @@ long kvs_batch(struct kvs_client *client, void __user *arg, const struct kvs_bat
 	u32 usize, reason, done = 0;
 	int ret;
 
-	ret = kvs_copy_struct(&hdr, sizeof(hdr), arg, &usize);
+	ret = kvs_copy_struct(&hdr, sizeof(hdr), sizeof(hdr), arg, &usize);
 	if (ret == -E2BIG)
 		return BATCH_REFUSE(arg, KVSTASH_R_SIZE, size, ret);
 	if (ret)
 		return ret;
-	ret = batch_check(&hdr, arg, op->size);
+	ret = batch_check(&hdr, arg, op->least ?: op->size);
 	if (ret)
 		return ret;
 	ret = kvs_client_ready(client, op->rights, &reason);
 	if (ret)
 		return BATCH_REFUSE(arg, reason, size, ret);
 
+	/* The largest that slab has: more would cost a call much. */
+	BUILD_BUG_ON(sizeof(*scratch) > 8192);
 	scratch = kmalloc(sizeof(*scratch), GFP_KERNEL);
 	if (!scratch)
 		return BATCH_REFUSE(arg, KVSTASH_R_NO_MEMORY, size, -ENOMEM);
 	scratch->now = ktime_get_ns();
+	scratch->stride = hdr.stride;
 	scratch->vec.plain_start = 0;
 	scratch->vec.plain_end = 0;
+	kvs_view_begin(&scratch->view, client->ns, scratch->sights, KVS_SIGHTS);
 	ret = batch_windows(client, op, &hdr, scratch, &done);
+	kvs_view_end(&scratch->view);
 	kfree(scratch);
 
 	if (put_user(done, (u32 __user *)(arg + offsetof(struct kvstash_batch, done))))

@@ -15,6 +15,7 @@
 
 #include "client.h"
 #include "debugfs.h"
+#include "group.h"
 #include "index.h"
 #include "object.h"
 #include "write.h"
@@ -85,7 +86,7 @@ static u64 check_extents(struct check *c, const struct kvs_extents *ext, u64 len
 static void check_parts(struct check *c, struct kvs_object *obj)
 {
 	unsigned int i, present = 0, in_flight = 0;
-	u64 bytes = 0;
+	u64 bytes = 0, pages = 0;
 
 	for (i = 0; i < obj->nr_parts; i++) {
 		struct kvs_part *part = kvs_object_part(obj, i);
@@ -95,36 +96,49 @@ static void check_parts(struct check *c, struct kvs_object *obj)
 			continue;
 		present++;
 		bytes += part->len;
-		c->committed += check_extents(c, &part->ext, part->len);
+		pages += check_extents(c, &part->ext, part->len);
 	}
+	/* Those of a complete member are held from when its group is hidden. */
+	if (obj->state != KVS_JOINED || obj->parent->state != KVS_DYING)
+		c->committed += pages;
 	if (present != obj->nr_present || in_flight != obj->nr_in_flight)
 		wrong(c, "object has %u parts and %u in flight, counts %u and %u", present,
 		      in_flight, obj->nr_present, obj->nr_in_flight);
-	if (bytes != obj->bytes)
+	if (bytes != obj->bytes && !kvs_object_is_group(obj))
 		wrong(c, "object has %llu bytes, counts %llu", bytes, obj->bytes);
-	if (obj->state != KVS_FILLING && present != obj->nr_parts)
+	if (!kvs_object_fills(obj) && present != obj->nr_parts)
 		wrong(c, "object is complete with %u of %u parts", present, obj->nr_parts);
+}
+
+static void check_shown(struct check *c, struct kvs_object *obj)
+{
+	struct kvs_object *parent = obj->parent;
+
+	if (parent && !kvs_state_shown(parent->state))
+		wrong(c, "orphan: object is visible, its parent is in state %u", parent->state);
+	if (!kvs_object_has_children(obj) && obj->pin != KVSTASH_PIN_HARD &&
+	    (!obj->listed || obj->listed == KVS_LISTED_IDLE))
+		wrong(c, "leaf is not listed");
 }
 
 static void check_state(struct check *c, struct kvs_object *obj)
 {
 	struct kvs_object *parent = obj->parent;
+	bool idle = kvs_object_is_group(obj) ? !obj->group->writers : hlist_empty(&obj->writes);
 
 	switch (obj->state) {
+	case KVS_WHOLE:
 	case KVS_VISIBLE:
-		if (parent && parent->state != KVS_VISIBLE)
-			wrong(c, "orphan: object is visible, its parent is in state %u",
-			      parent->state);
-		if (!kvs_object_has_children(obj) && obj->listed != KVS_LISTED_NEW &&
-		    obj->listed != KVS_LISTED_PROVEN)
-			wrong(c, "leaf is not listed");
+	case KVS_TIMED:
+		check_shown(c, obj);
 		break;
 	case KVS_WAITING:
-		if (!parent || parent->state == KVS_VISIBLE)
+		if (!parent || kvs_state_shown(parent->state))
 			wrong(c, "object waits for a parent that is there");
 		break;
 	case KVS_FILLING:
-		if (hlist_empty(&obj->writes) && obj->listed != KVS_LISTED_IDLE)
+	case KVS_OPEN:
+		if (idle && obj->listed != KVS_LISTED_IDLE)
 			wrong(c, "nobody fills the object and it is not idle");
 		break;
 	default:
@@ -134,13 +148,69 @@ static void check_state(struct check *c, struct kvs_object *obj)
 		wrong(c, "object is no child of its parent");
 }
 
+static void check_member(struct check *c, struct kvs_object *obj)
+{
+	struct kvs_object *group = obj->parent;
+
+	if (obj->state != KVS_FILLING && obj->state != KVS_JOINED)
+		wrong(c, "member is in state %u", obj->state);
+	if (obj->listed)
+		wrong(c, "member is listed for eviction");
+	if (group->state != KVS_DYING &&
+	    (hlist_unhashed(&obj->sibling) || !test_bit(obj->index, group->group->taken)))
+		wrong(c, "member %u is not in its group", obj->index);
+	if (group->state != KVS_DYING && !kvs_object_fills(group) && obj->state == KVS_FILLING &&
+	    hlist_empty(&obj->writes))
+		wrong(c, "nobody fills the member of a complete group");
+}
+
+/* Members of a list that are complete, and the writes of all of them. */
+static u32 count_members(const struct hlist_head *list, u32 *writes, u64 *pages)
+{
+	const struct hlist_node *node;
+	struct kvs_object *obj;
+	u32 joined = 0;
+
+	hlist_for_each_entry(obj, list, sibling) {
+		joined += obj->state == KVS_JOINED;
+		if (obj->state == KVS_JOINED)
+			*pages += kvs_object_pages(obj);
+		for (node = obj->writes.first; node; node = node->next)
+			++*writes;
+	}
+	return joined;
+}
+
+/* The group's lock keeps the members and their states. */
+static void check_group(struct check *c, struct kvs_object *group)
+{
+	struct kvs_group *g = group->group;
+	u32 writes = 0, joined;
+	u64 pages = 0;
+
+	joined = count_members(&g->fresh, &writes, &pages);
+	joined += count_members(&g->settled, &writes, &pages);
+	if (joined != g->present || pages != g->pages)
+		wrong(c, "group has %u members of %llu pages, counts %u of %llu", joined, pages,
+		      g->present, g->pages);
+	if (writes > g->writers)
+		wrong(c, "group has %u writes, counts %u", writes, g->writers);
+	if (kvs_group_atomic(group) && group->state == KVS_WHOLE && joined != g->expected)
+		wrong(c, "atomic group is visible with %u of %u members", joined, g->expected);
+}
+
 static void check_object(struct check *c, struct kvs_object *obj, u64 bucket)
 {
 	kvs_object_lock(obj);
 	/* It may be on its way out, or not yet be attached to its parent. */
 	if (obj->state != KVS_DYING && !(obj->flags & KVS_OBJ_REMOVING)) {
 		check_parts(c, obj);
-		check_state(c, obj);
+		if (kvs_object_is_group(obj))
+			check_group(c, obj);
+		if (kvs_object_is_member(obj))
+			check_member(c, obj);
+		else
+			check_state(c, obj);
 		if ((obj->hash & c->pool->index->mask) != bucket)
 			wrong(c, "object is in a foreign chain");
 	}
@@ -282,7 +352,10 @@ static void check_namespaces(struct check *c)
 			wrong(c, "namespace %s: counts %llu leaves", ns->name, ns->nr_leaves);
 		spin_unlock(&ns->evict_lock);
 		if (atomic64_read(&ns->pages) < 0 || atomic64_read(&ns->objects) < 0 ||
-		    atomic64_read(&ns->visible) < 0 || atomic64_read(&ns->proven) < 0)
+		    atomic64_read(&ns->visible) < 0 || atomic64_read(&ns->proven) < 0 ||
+		    atomic64_read(&ns->leased) < 0 || atomic64_read(&ns->leases) < 0 ||
+		    atomic64_read(&ns->pinned) < 0 || atomic64_read(&ns->filling) < 0 ||
+		    atomic64_read(&ns->whole) < 0)
 			wrong(c, "namespace %s: a count is negative", ns->name);
 	}
 }

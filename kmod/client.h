@@ -29,6 +29,8 @@ struct kvs_ns;
  * @handles: writes by kvstash_handle.seq
  * @writes:  all its parts in flight, also those without a handle (a PUT under
  *           way); under the lock of @handles
+ * @leases:  leased objects by kvstash_handle.seq
+ * @lease_seq: counts them; under the lock of @leases
  * @closing: its file is closed: who takes a write off @writes wakes release()
  * @seq:     last seq given out; under the lock of @handles
  * @committed: by seq % KVS_FATES: it ended so; under the same lock
@@ -46,6 +48,8 @@ struct kvs_client {
 	unsigned int file_rights;
 	struct xarray handles;
 	struct list_head writes;
+	struct xarray leases;
+	u64 lease_seq;
 	bool closing;
 	u64 seq;
 	DECLARE_BITMAP(committed, KVS_FATES);

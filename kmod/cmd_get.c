@@ -2,8 +2,9 @@
 /*
  * GET: whole objects, or ranges of their parts.
  *
- * Locking: none. The object is found under RCU and kept by a reference while its
- * bytes are copied; all ranges are checked before the first byte moves.
+ * Locking: none. The object is found under RCU, or by a lease, and kept by a
+ * reference, with its group, while its bytes are copied; all ranges are checked
+ * before the first byte moves.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -12,8 +13,10 @@
 #include "batch.h"
 #include "client.h"
 #include "copy.h"
+#include "lease.h"
 #include "object.h"
 #include "result.h"
+#include "trace.h"
 
 /**
  * struct get_ranges - the ranges of an entry, and their targets as a vector
@@ -27,11 +30,14 @@ struct get_ranges {
 
 static int get_check(const struct kvstash_get *e, struct kvstash_result *r)
 {
-	u32 unknown = e->flags & ~KVSTASH_GET_RANGES;
+	u32 unknown = e->flags & ~(KVSTASH_GET_RANGES | KVSTASH_GET_LEASE | KVSTASH_GET_BY_LEASE);
 
 	if (unknown)
 		return kvs_result(r, -EINVAL, KVSTASH_R_FLAGS, unknown);
-	if (e->reserved || e->reserved2)
+	if ((e->flags & KVSTASH_GET_LEASE) && (e->flags & KVSTASH_GET_BY_LEASE))
+		return kvs_result(r, -EINVAL, KVSTASH_R_FLAGS, KVSTASH_GET_LEASE);
+	if (e->reserved || e->reserved2 ||
+	    ((e->flags & KVSTASH_GET_BY_LEASE) && (e->key || e->key_len || e->kind)))
 		return kvs_result(r, -EINVAL, KVSTASH_R_RESERVED, 0);
 	if (e->kind != KVSTASH_KIND_PAGE)
 		return kvs_result(r, -EINVAL, KVSTASH_R_KIND, 0);
@@ -161,33 +167,102 @@ static void get_whole(struct kvs_object *obj, struct kvstash_get *e, const struc
 	}
 }
 
-static void get_object(struct kvs_object *obj, struct kvstash_get *e,
-		       const struct get_ranges *ranges, struct kvs_scratch *s)
+/* Copy, and lease, what is visible to the caller or leased by him. */
+static void get_bytes(struct kvs_client *client, struct kvs_object *obj, struct kvstash_get *e,
+		      const struct get_ranges *ranges, struct kvs_scratch *s)
 {
 	struct kvs_ns *ns = obj->ns;
 
-	if (!kvs_object_visible(obj)) {
-		kvs_object_absence(obj, &e->r);
-		return;
-	}
 	e->object_size = obj->bytes;
 	kvs_object_hit(obj, s->now);
 	if (e->flags & KVSTASH_GET_RANGES)
 		get_ranges(obj, e, ranges, &s->vec);
-	else
+	else if (s->vec.nr || !(e->flags & KVSTASH_GET_LEASE))
 		get_whole(obj, e, &s->vec);
-	if (!e->r.res) {
-		kvs_stat_inc(ns, GET_HITS);
-		kvs_stat_add(ns, GET_BYTES, e->bytes);
+	if (unlikely(e->r.res)) {
+		if (e->flags & KVSTASH_GET_LEASE)
+			kvs_lease_undo(client, &e->lease);
+		return;
 	}
+	kvs_stat_inc(ns, GET_HITS);
+	kvs_stat_add(ns, GET_BYTES, e->bytes);
+	trace_kvstash_get(obj);
+}
+
+/* By its key: what this batch sees. */
+static void get_by_key(struct kvs_client *client, struct kvstash_get *e,
+		       const struct get_ranges *ranges, struct kvs_scratch *s)
+{
+	struct kvs_object *obj = kvs_index_get_in_view(&s->cur->key, &s->view);
+	struct kvs_object *unit;
+	int ret = 0;
+
+	if (!obj) {
+		kvs_result(&e->r, -ENOENT, KVSTASH_R_MISS, 0);
+		return;
+	}
+	/* A reader of a member keeps the group, before it is looked at. */
+	unit = kvs_object_unit(obj);
+	if (unlikely(unit != obj))
+		refcount_inc(&unit->refs);
+	if (!kvs_view_sees(&s->view, obj)) {
+		kvs_view_absence(&s->view, obj, &e->r);
+	} else {
+		if (e->flags & KVSTASH_GET_LEASE)
+			ret = kvs_lease_take(client, obj, kvs_view_knows(&s->view, unit),
+					     &e->lease, &e->r);
+		if (ret == -ENOENT)
+			kvs_result(&e->r, ret, KVSTASH_R_MISS, 0);
+		else if (!ret)
+			get_bytes(client, obj, e, ranges, s);
+	}
+	if (unlikely(unit != obj))
+		kvs_object_put(unit);
+	kvs_object_put(obj);
+}
+
+static void get_by_lease(struct kvs_client *client, struct kvstash_get *e,
+			 const struct get_ranges *ranges, struct kvs_scratch *s)
+{
+	struct kvs_object *obj = kvs_lease_get(client, &e->lease, &e->r);
+
+	if (!obj)
+		return;
+	if (kvs_object_is_group(obj))
+		kvs_result(&e->r, -EINVAL, KVSTASH_R_KIND, 0);
+	else
+		get_bytes(client, obj, e, ranges, s);
+	kvs_object_put(obj);
 }
 
 static void get_ahead(struct kvs_client *client, const void *entry, struct kvs_ahead *ahead)
 {
 	const struct kvstash_get *e = entry;
 
+	if (unlikely(e->flags & KVSTASH_GET_BY_LEASE)) {
+		kvs_result(&ahead->r, -EINVAL, KVSTASH_R_KEY_LEN, KVSTASH_KEY_MAX);
+		return;
+	}
 	kvs_key_copy(&ahead->key, client->ns, ahead->data, e->key, e->key_len, e->kind,
 		     &ahead->r);
+}
+
+/* Check the entry's buffers and ranges. */
+static int get_import(struct kvstash_get *e, struct get_ranges *ranges, struct kvs_scratch *s)
+{
+	int ret = 0;
+
+	s->vec.iov = s->vec.fast;
+	s->vec.nr = 0;
+	s->vec.len = 0;
+	if (e->flags & KVSTASH_GET_RANGES)
+		ret = ranges_import(ranges, &s->vec, e, &e->r);
+	else if (e->nr || e->len)	/* else the caller asks for the size, or a lease */
+		ret = kvs_vec_import(&s->vec, e->buf, e->len, e->nr, &e->r);
+	if (ret)
+		return ret;
+	ret = kvs_check_overlap(s->vec.iov, s->vec.nr, &e->r);
+	return ret ?: kvs_vec_plain(&s->vec, &e->r);
 }
 
 static void get_run(struct kvs_client *client, void *entry, struct kvs_scratch *s)
@@ -195,35 +270,34 @@ static void get_run(struct kvs_client *client, void *entry, struct kvs_scratch *
 	struct get_ranges ranges = { .range = ranges.fast };
 	struct kvstash_get *e = entry;
 	struct kvs_ns *ns = client->ns;
-	struct kvs_object *obj;
-	int ret;
 
 	e->bytes = 0;
 	e->object_size = 0;
+	if (!(e->flags & KVSTASH_GET_BY_LEASE))
+		memset(&e->lease, 0, sizeof(e->lease));
 	kvs_stat_inc(ns, GETS);
 	if (get_check(e, &e->r))
 		return;
-	if (s->cur->r.res) {
+	/* A caller whose entry has no room for a lease can't be given one. */
+	if (unlikely(s->stride < sizeof(*e)) &&
+	    (e->flags & (KVSTASH_GET_LEASE | KVSTASH_GET_BY_LEASE))) {
+		kvs_result(&e->r, -EINVAL, KVSTASH_R_SIZE, sizeof(*e));
+		return;
+	}
+	if (s->cur->r.res && !(e->flags & KVSTASH_GET_BY_LEASE)) {
 		e->r = s->cur->r;
 		return;
 	}
-	s->vec.iov = s->vec.fast;
-	s->vec.nr = 0;
-	s->vec.len = 0;
-	ret = 0;
-	if (e->flags & KVSTASH_GET_RANGES)
-		ret = ranges_import(&ranges, &s->vec, e, &e->r);
-	else if (e->nr || e->len)	/* else the caller asks for the size */
-		ret = kvs_vec_import(&s->vec, e->buf, e->len, e->nr, &e->r);
-	if (ret || kvs_check_overlap(s->vec.iov, s->vec.nr, &e->r) || kvs_vec_plain(&s->vec, &e->r))
+	if (get_import(e, &ranges, s))
 		goto out;
-	obj = kvs_index_get(&s->cur->key);
-	if (!obj) {
-		kvs_result(&e->r, -ENOENT, KVSTASH_R_MISS, 0);
+	if (!kvs_view_ready(&s->view, 1)) {
+		kvs_result(&e->r, -ENOMEM, KVSTASH_R_NO_MEMORY, 0);
 		goto out;
 	}
-	get_object(obj, e, &ranges, s);
-	kvs_object_put(obj);
+	if (unlikely(e->flags & KVSTASH_GET_BY_LEASE))
+		get_by_lease(client, e, &ranges, s);
+	else
+		get_by_key(client, e, &ranges, s);
 	/* A put may wait for us to let go of what it would evict. */
 	if (wq_has_sleeper(&ns->pool->freed))
 		wake_up_all(&ns->pool->freed);
@@ -233,9 +307,20 @@ out:
 		kfree(ranges.range);
 }
 
+/* Nobody knows the lease: end it. */
+static void get_undo(struct kvs_client *client, void *entry)
+{
+	struct kvstash_get *e = entry;
+
+	if (!e->r.res && (e->flags & KVSTASH_GET_LEASE))
+		kvs_lease_undo(client, &e->lease);
+}
+
 const struct kvs_batch_op kvs_get_op = {
 	.size = sizeof(struct kvstash_get),
+	.least = KVSTASH_GET_SIZE_VER0,
 	.rights = KVS_MAY_READ,
 	.ahead = get_ahead,
 	.run = get_run,
+	.undo = get_undo,
 };

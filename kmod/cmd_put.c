@@ -14,14 +14,32 @@
 #include "result.h"
 #include "write.h"
 
+#define PUT_FLAGS	(KVSTASH_PUT_ROOT_IF_NO_PARENT | KVSTASH_PUT_ATOMIC | \
+			 KVSTASH_PUT_NO_LINGER)
+
+static int put_check_group(const struct kvstash_put *e, struct kvstash_result *r)
+{
+	if (!e->group != !e->group_len)
+		return kvs_result(r, -EINVAL, KVSTASH_R_KEY_LEN, KVSTASH_KEY_MAX);
+	if (!e->group != !e->members)
+		return kvs_result(r, -EINVAL, KVSTASH_R_MEMBERS, KVSTASH_MEMBERS_MAX);
+	if (e->group ? e->member >= e->members : e->member)
+		return kvs_result(r, -EINVAL, KVSTASH_R_MEMBER_INDEX, e->members);
+	if (!e->group && (e->flags & KVSTASH_PUT_ATOMIC))
+		return kvs_result(r, -EINVAL, KVSTASH_R_FLAGS, KVSTASH_PUT_ATOMIC);
+	return 0;
+}
+
 static int put_check(const struct kvstash_put *e, bool reserve, struct kvstash_result *r)
 {
-	u32 unknown = e->flags & ~KVSTASH_PUT_ROOT_IF_NO_PARENT;
+	u32 unknown = e->flags & ~PUT_FLAGS;
 
 	if (unknown)
 		return kvs_result(r, -EINVAL, KVSTASH_R_FLAGS, unknown);
-	if (e->reserved || e->reserved2 || (reserve && (e->buf || e->nr_segs)))
+	if (e->reserved || (reserve && (e->buf || e->nr_segs)))
 		return kvs_result(r, -EINVAL, KVSTASH_R_RESERVED, 0);
+	if (e->parent_kind > KVSTASH_KIND_GROUP || (e->parent_kind && !e->parent))
+		return kvs_result(r, -EINVAL, KVSTASH_R_KIND, 0);
 	if (e->kind != KVSTASH_KIND_PAGE)
 		return kvs_result(r, -EINVAL, KVSTASH_R_KIND, 0);
 	if (!e->parts || e->parts > KVSTASH_PARTS_MAX)
@@ -34,6 +52,32 @@ static int put_check(const struct kvstash_put *e, bool reserve, struct kvstash_r
 		return kvs_result(r, -EINVAL, KVSTASH_R_TAG, KVSTASH_TAG_MAX);
 	if (!e->parent != !e->parent_len)
 		return kvs_result(r, -EINVAL, KVSTASH_R_KEY_LEN, KVSTASH_KEY_MAX);
+	return unlikely(e->group || e->group_len || e->member || e->members ||
+			(e->flags & KVSTASH_PUT_ATOMIC)) ? put_check_group(e, r) : 0;
+}
+
+static bool same_key(const struct kvs_key *a, const struct kvs_key *b)
+{
+	return a->kind == b->kind && a->len == b->len && !memcmp(a->data, b->data, a->len);
+}
+
+/* Copy the keys beside the object's own. */
+static int put_relations(struct kvs_ns *ns, const struct kvstash_put *e, struct kvs_scratch *s,
+			 struct kvs_identity *id, struct kvstash_result *r)
+{
+	int ret = 0;
+
+	if (e->parent)
+		ret = kvs_key_copy(&id->parent, ns, s->parent, e->parent, e->parent_len,
+				   e->parent_kind, r);
+	if (!ret && unlikely(e->group))
+		ret = kvs_key_copy(&id->group, ns, s->group, e->group, e->group_len,
+				   KVSTASH_KIND_GROUP, r);
+	if (ret)
+		return ret;
+	if (e->parent && (same_key(&id->parent, &id->key) ||
+			  (e->group && same_key(&id->parent, &id->group))))
+		return kvs_result(r, -ELOOP, KVSTASH_R_PARENT_SELF, 0);
 	return 0;
 }
 
@@ -48,15 +92,9 @@ static int put_identity(struct kvs_ns *ns, const struct kvstash_put *e, struct k
 		return r->res;
 	}
 	id->key = s->cur->key;
-	if (e->parent) {
-		ret = kvs_key_copy(&id->parent, ns, s->parent, e->parent, e->parent_len,
-				   e->kind, r);
-		if (ret)
-			return ret;
-		if (id->key.len == id->parent.len &&
-		    !memcmp(id->key.data, s->parent, id->key.len))
-			return kvs_result(r, -ELOOP, KVSTASH_R_PARENT_SELF, 0);
-	}
+	ret = put_relations(ns, e, s, id, r);
+	if (ret)
+		return ret;
 	if (e->manifest) {
 		if (copy_from_user(s->manifest, u64_to_user_ptr(e->manifest),
 				   sizeof(s->manifest)))
@@ -68,6 +106,11 @@ static int put_identity(struct kvs_ns *ns, const struct kvstash_put *e, struct k
 	id->tag = s->tag;
 	id->tag_len = e->tag_len;
 	id->parts = e->parts;
+	id->member = e->member;
+	id->members = e->members;
+	id->ttl_ms = e->ttl_ms;
+	id->flags = (e->flags & KVSTASH_PUT_ATOMIC ? KVS_OBJ_ATOMIC : 0) |
+		    (e->flags & KVSTASH_PUT_NO_LINGER ? KVS_OBJ_NO_LINGER : 0);
 	id->root_if_no_parent = e->flags & KVSTASH_PUT_ROOT_IF_NO_PARENT;
 	return 0;
 }
@@ -82,7 +125,11 @@ static void count_refusal(struct kvs_ns *ns, const struct kvstash_result *r)
 	case KVSTASH_R_IN_FLIGHT:
 		kvs_stat_inc(ns, PUT_BUSY);
 		break;
+	case KVSTASH_R_MISMATCH_GROUP ... KVSTASH_R_MISMATCH_FLAGS:
+		kvs_stat_inc(ns, PUT_MISMATCH_GROUP);
+		fallthrough;
 	case KVSTASH_R_MISMATCH_PARTS ... KVSTASH_R_MISMATCH_LENGTH:
+	case KVSTASH_R_MISMATCH_TTL:
 		kvs_stat_inc(ns, PUT_MISMATCH);
 		break;
 	case KVSTASH_R_PARENT_MISS:
@@ -266,6 +313,7 @@ static void abort_run(struct kvs_client *client, void *entry, struct kvs_scratch
 
 const struct kvs_batch_op kvs_put_op = {
 	.size = sizeof(struct kvstash_put),
+	.least = KVSTASH_PUT_SIZE_VER0,
 	.rights = KVS_MAY_WRITE,
 	.ahead = put_ahead,
 	.run = put_run,
@@ -273,6 +321,7 @@ const struct kvs_batch_op kvs_put_op = {
 
 const struct kvs_batch_op kvs_reserve_op = {
 	.size = sizeof(struct kvstash_put),
+	.least = KVSTASH_PUT_SIZE_VER0,
 	.rights = KVS_MAY_WRITE,
 	.ahead = put_ahead,
 	.run = reserve_run,

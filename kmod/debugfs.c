@@ -17,12 +17,12 @@
 #include "object.h"
 
 #define LATENCY_FIRST	_IOC_NR(KVSTASH_IOC_QUERY)
-#define LATENCY_CMDS	11
+#define LATENCY_CMDS	13
 #define LATENCY_STEPS	40	/* powers of two of nanoseconds, to 9 minutes */
 
 static const char * const latency_names[LATENCY_CMDS] = {
 	"query", "bind", "put", "reserve", "write", "commit", "abort", "get", "exists",
-	"remove", "lookup",
+	"remove", "lookup", "release", "pin",
 };
 
 static DEFINE_PER_CPU(u64 [LATENCY_CMDS][LATENCY_STEPS], latency);
@@ -174,17 +174,53 @@ static int clients_show(struct seq_file *m, void *v)
 }
 DEFINE_SHOW_ATTRIBUTE(clients);
 
+/* The lease of @client from number *@seq on, with a reference, and its number. */
+static struct kvs_object *next_lease(struct kvs_client *client, unsigned long *seq)
+{
+	struct kvs_object *obj;
+
+	xa_lock(&client->leases);
+	obj = xa_find(&client->leases, seq, ULONG_MAX, XA_PRESENT);
+	if (obj)
+		refcount_inc(&obj->refs);
+	xa_unlock(&client->leases);
+	return obj;
+}
+
+/* One line a lease: pid, command, namespace, kind, key, number, bytes. */
+static int leases_show(struct seq_file *m, void *v)
+{
+	struct kvs_client *client;
+	struct kvs_object *obj;
+	unsigned long seq;
+
+	mutex_lock(&kvs_clients_mutex);
+	list_for_each_entry(client, &kvs_clients, list) {
+		for (seq = 0; (obj = next_lease(client, &seq)); seq++) {
+			seq_printf(m, "%d %s %s %u %*phN %llu %llu\n", client->pid, client->comm,
+				   obj->ns->name, obj->kind, min_t(int, obj->key_len, 64),
+				   obj->key, (u64)seq, obj->bytes);
+			kvs_object_put(obj);
+			cond_resched();
+		}
+	}
+	mutex_unlock(&kvs_clients_mutex);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(leases);
+
 DEFINE_SHOW_ATTRIBUTE(kvs_check);
 
 int kvs_debugfs_init(void)
 {
-	BUILD_BUG_ON(_IOC_NR(KVSTASH_IOC_LOOKUP) - LATENCY_FIRST != LATENCY_CMDS - 1);
+	BUILD_BUG_ON(_IOC_NR(KVSTASH_IOC_PIN) - LATENCY_FIRST != LATENCY_CMDS - 1);
 	debugfs_root = debugfs_create_dir("kvstash", NULL);
 	debugfs_create_file("latency", 0400, debugfs_root, NULL, &latency_fops);
 	debugfs_create_file("pool_map", 0400, debugfs_root, NULL, &pool_map_fops);
 	debugfs_create_file("size_histogram", 0400, debugfs_root, NULL, &size_histogram_fops);
 	debugfs_create_file("index_load", 0400, debugfs_root, NULL, &index_load_fops);
 	debugfs_create_file("clients", 0400, debugfs_root, NULL, &clients_fops);
+	debugfs_create_file("leases", 0400, debugfs_root, NULL, &leases_fops);
 	debugfs_create_file("check", 0400, debugfs_root, NULL, &kvs_check_fops);
 	return 0;
 }

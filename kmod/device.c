@@ -19,6 +19,7 @@
 #include "batch.h"
 #include "client.h"
 #include "debugfs.h"
+#include "lease.h"
 #include "ns.h"
 #include "write.h"
 
@@ -43,6 +44,7 @@ static int device_open(struct inode *inode, struct file *file)
 	kref_init(&client->ref);
 	mutex_init(&client->bind);
 	xa_init(&client->handles);
+	xa_init(&client->leases);
 	INIT_LIST_HEAD(&client->writes);
 	client->file_rights = (file->f_mode & FMODE_READ ? KVS_MAY_READ : 0) |
 			      (file->f_mode & FMODE_WRITE ? KVS_MAY_WRITE : 0);
@@ -62,6 +64,7 @@ static int device_release(struct inode *inode, struct file *file)
 	struct kvs_client *client = file->private_data;
 
 	kvs_client_end_writes(client);
+	kvs_client_end_leases(client);
 	mutex_lock(&kvs_clients_mutex);
 	list_del(&client->list);
 	mutex_unlock(&kvs_clients_mutex);
@@ -134,7 +137,7 @@ static long cmd_bind(struct kvs_client *client, void __user *arg)
 	u32 usize, reason = 0;
 	int ret;
 
-	ret = kvs_copy_struct(&bind, sizeof(bind), arg, &usize);
+	ret = kvs_copy_struct(&bind, sizeof(bind), sizeof(bind), arg, &usize);
 	if (ret == -EINVAL || ret == -EFAULT)
 		return ret;
 	if (ret)
@@ -160,7 +163,7 @@ static long cmd_query(struct kvs_client *client, void __user *arg)
 	u32 usize;
 	int ret;
 
-	ret = kvs_copy_struct(&query, sizeof(query), arg, &usize);
+	ret = kvs_copy_struct(&query, sizeof(query), sizeof(query), arg, &usize);
 	if (ret)
 		return ret;
 	memset(&query, 0, sizeof(query));
@@ -208,6 +211,10 @@ static long device_command(struct kvs_client *client, unsigned int nr, void __us
 		return kvs_remove(client, arg);
 	case _IOC_NR(KVSTASH_IOC_LOOKUP):
 		return kvs_lookup(client, arg);
+	case _IOC_NR(KVSTASH_IOC_RELEASE):
+		return kvs_batch(client, arg, &kvs_release_op);
+	case _IOC_NR(KVSTASH_IOC_PIN):
+		return kvs_pin_keys(client, arg);
 	}
 	return -ENOTTY;
 }

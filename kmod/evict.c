@@ -22,11 +22,17 @@
 #include <linux/sched/signal.h>
 
 #include "evict.h"
+#include "group.h"
 #include "object.h"
 #include "result.h"
+#include "ttl.h"
 
 /* How often the tree is looked at under one hold of the lock. */
 #define KVS_EVICT_SLICE		64
+/* How many leaves that are held for a moment one pass leaves where they are. */
+#define KVS_EVICT_ASIDE		8
+/* How often a put looks again because others were faster, at most. */
+#define KVS_EVICT_AGAIN		100
 /* How long a put waits for readers of all that could go, at most. */
 #define KVS_EVICT_WAIT		HZ
 /* One in so many pages of a namespace is kept for proven objects. */
@@ -50,25 +56,33 @@ static struct kvs_object *leaf_entry(struct rb_node *node)
 	return node ? rb_entry(node, struct kvs_object, leaf) : NULL;
 }
 
+static u64 leaves_oldest(const struct kvs_ns *ns, enum kvs_leaf_tree tree)
+{
+	struct kvs_object *first = leaf_entry(rb_first_cached(&ns->leaves[tree].root));
+
+	return first ? first->stamp : U64_MAX;
+}
+
 static void leaf_update_oldest(struct kvs_ns *ns)
 {
-	u64 oldest = U64_MAX;
-	unsigned int i;
+	WRITE_ONCE(ns->oldest, min(leaves_oldest(ns, KVS_LEAVES_NEW),
+				   leaves_oldest(ns, KVS_LEAVES_PROVEN)));
+	WRITE_ONCE(ns->oldest_soft, leaves_oldest(ns, KVS_LEAVES_SOFT));
+}
 
-	for (i = 0; i < ARRAY_SIZE(ns->leaves); i++) {
-		struct kvs_object *first = leaf_entry(rb_first_cached(&ns->leaves[i].root));
-
-		if (first)
-			oldest = min(oldest, first->stamp);
-	}
-	WRITE_ONCE(ns->oldest, oldest);
+static enum kvs_leaf_tree leaf_tree(const struct kvs_object *obj)
+{
+	if (READ_ONCE(obj->pin) == KVSTASH_PIN_SOFT)
+		return KVS_LEAVES_SOFT;
+	return READ_ONCE(obj->hit) ? KVS_LEAVES_PROVEN : KVS_LEAVES_NEW;
 }
 
 static void leaf_insert(struct kvs_ns *ns, struct kvs_object *obj)
 {
-	bool proven = READ_ONCE(obj->hit), leftmost = true;
-	struct kvs_leaves *leaves = &ns->leaves[proven];
+	enum kvs_leaf_tree tree = leaf_tree(obj);
+	struct kvs_leaves *leaves = &ns->leaves[tree];
 	struct rb_node **link = &leaves->root.rb_root.rb_node, *parent = NULL;
+	bool leftmost = true;
 
 	obj->stamp = READ_ONCE(obj->used);
 	/* Nearly always it is the newest: no walk. */
@@ -90,7 +104,7 @@ static void leaf_insert(struct kvs_ns *ns, struct kvs_object *obj)
 	rb_insert_color_cached(&obj->leaf, &leaves->root, leftmost);
 	if (!rb_next(&obj->leaf))
 		leaves->newest = &obj->leaf;
-	obj->listed = proven ? KVS_LISTED_PROVEN : KVS_LISTED_NEW;
+	obj->listed = tree + 1;
 	ns->nr_leaves++;
 	if (leftmost)
 		leaf_update_oldest(ns);
@@ -98,7 +112,7 @@ static void leaf_insert(struct kvs_ns *ns, struct kvs_object *obj)
 
 static void leaf_erase(struct kvs_ns *ns, struct kvs_object *obj)
 {
-	struct kvs_leaves *leaves = &ns->leaves[obj->listed == KVS_LISTED_PROVEN];
+	struct kvs_leaves *leaves = &ns->leaves[obj->listed - 1];
 
 	if (leaves->newest == &obj->leaf)
 		leaves->newest = rb_prev(&obj->leaf);
@@ -106,6 +120,14 @@ static void leaf_erase(struct kvs_ns *ns, struct kvs_object *obj)
 	obj->listed = 0;
 	ns->nr_leaves--;
 	leaf_update_oldest(ns);
+}
+
+/* A kill stores DYING before it unlists: it can't be listed after that. */
+static void leaf_list(struct kvs_ns *ns, struct kvs_object *obj)
+{
+	if (!obj->listed && kvs_state_shown(READ_ONCE(obj->state)) &&
+	    READ_ONCE(obj->pin) != KVSTASH_PIN_HARD && !kvs_object_has_children(obj))
+		leaf_insert(ns, obj);
 }
 
 /**
@@ -117,10 +139,23 @@ void kvs_evict_list_leaf(struct kvs_object *obj)
 	struct kvs_ns *ns = obj->ns;
 
 	spin_lock(&ns->evict_lock);
-	/* A kill stores DYING before it unlists: it can't be listed after that. */
-	if (!obj->listed && READ_ONCE(obj->state) == KVS_VISIBLE &&
-	    !kvs_object_has_children(obj))
-		leaf_insert(ns, obj);
+	leaf_list(ns, obj);
+	spin_unlock(&ns->evict_lock);
+}
+
+/**
+ * kvs_evict_relist() - list a leaf by its new pin
+ * @obj: its lock is held
+ */
+void kvs_evict_relist(struct kvs_object *obj)
+{
+	struct kvs_ns *ns = obj->ns;
+
+	lockdep_assert_held(&obj->lock);
+	spin_lock(&ns->evict_lock);
+	if (obj->listed && obj->listed != KVS_LISTED_IDLE)
+		leaf_erase(ns, obj);
+	leaf_list(ns, obj);
 	spin_unlock(&ns->evict_lock);
 }
 
@@ -133,7 +168,7 @@ void kvs_evict_demote(struct kvs_object *obj)
 	struct kvs_ns *ns = obj->ns;
 
 	spin_lock(&ns->evict_lock);
-	if (obj->listed == KVS_LISTED_NEW && !READ_ONCE(obj->hit) &&
+	if (obj->listed == KVS_LEAVES_NEW + 1 && !READ_ONCE(obj->hit) &&
 	    !kvs_object_has_children(obj)) {
 		u64 used = READ_ONCE(obj->used);
 
@@ -196,13 +231,20 @@ void kvs_evict_unlist(struct kvs_object *obj)
  * @before: objects hit since are not victims (nanoseconds)
  * @since:  nor objects that are idle since later (jiffies)
  * @keep:   held by who makes room, who need not wait for himself; or NULL
+ * @soft:   what is pinned soft may go
  * @busy:   somebody was reading one that else would have been
+ * @aside:  taken off the tree until the pass has ended, with a reference: held by
+ *          a reader, or by a child that is about to be free
+ * @nr_aside: how many
  */
 struct evict_pass {
 	u64 before;
 	u64 since;
 	const struct kvs_object *keep;
+	bool soft;
 	bool busy;
+	struct kvs_object *aside[KVS_EVICT_ASIDE];
+	unsigned int nr_aside;
 };
 
 static struct evict_pass pass_begin(const struct kvs_object *keep)
@@ -214,6 +256,36 @@ static struct evict_pass pass_begin(const struct kvs_object *keep)
 	};
 }
 
+/* Each goes back to the place that its last use gave it. */
+static void pass_end(struct evict_pass *pass)
+{
+	while (pass->nr_aside) {
+		struct kvs_object *obj = pass->aside[--pass->nr_aside];
+
+		kvs_evict_list_leaf(obj);
+		kvs_object_put(obj);
+	}
+}
+
+/*
+ * A leaf that is held: look at the others. A lease may last, and then it counts as
+ * just used; evict_lock is held.
+ */
+static void leaf_pass_over(struct kvs_ns *ns, struct kvs_object *obj, struct evict_pass *pass)
+{
+	if (!READ_ONCE(obj->leases)) {
+		/* Nobody waits for himself. */
+		pass->busy |= obj != pass->keep;
+		if (pass->nr_aside < KVS_EVICT_ASIDE) {
+			refcount_inc(&obj->refs);
+			leaf_erase(ns, obj);
+			pass->aside[pass->nr_aside++] = obj;
+			return;
+		}
+	}
+	WRITE_ONCE(obj->used, ktime_get_ns());
+}
+
 /* The first leaf of a tree, if it was not hit since the pass began. */
 static struct kvs_object *leaf_first(struct kvs_leaves *leaves, u64 before)
 {
@@ -223,11 +295,13 @@ static struct kvs_object *leaf_first(struct kvs_leaves *leaves, u64 before)
 }
 
 /* Which leaf is next, as far as the trees know. */
-static struct kvs_object *leaf_next(struct kvs_ns *ns, u64 before)
+static struct kvs_object *leaf_next(struct kvs_ns *ns, const struct evict_pass *pass)
 {
-	struct kvs_object *new = leaf_first(&ns->leaves[0], before);
-	struct kvs_object *proven = leaf_first(&ns->leaves[1], before);
+	struct kvs_object *new = leaf_first(&ns->leaves[KVS_LEAVES_NEW], pass->before);
+	struct kvs_object *proven = leaf_first(&ns->leaves[KVS_LEAVES_PROVEN], pass->before);
 
+	if (!new && !proven && pass->soft)
+		return leaf_first(&ns->leaves[KVS_LEAVES_SOFT], pass->before);
 	if (!new || !proven)
 		return new ?: proven;
 	if (atomic64_read(&ns->proven) < atomic64_read(&ns->pages) / KVS_PROVEN_SHARE)
@@ -243,7 +317,7 @@ static struct kvs_object *leaf_victim(struct kvs_ns *ns, struct evict_pass *pass
 
 	for (i = 0; i < KVS_EVICT_SLICE; i++) {
 		*more = false;
-		obj = leaf_next(ns, pass->before);
+		obj = leaf_next(ns, pass);
 		if (!obj)
 			return NULL;
 		*more = true;
@@ -253,8 +327,7 @@ static struct kvs_object *leaf_victim(struct kvs_ns *ns, struct evict_pass *pass
 			leaf_erase(ns, obj);
 			leaf_insert(ns, obj);
 		} else if (kvs_object_held(obj, 0)) {
-			pass->busy |= obj != pass->keep;
-			WRITE_ONCE(obj->used, ktime_get_ns());
+			leaf_pass_over(ns, obj, pass);
 		} else {
 			/* Listed, so the index's reference is still there. */
 			refcount_inc(&obj->refs);
@@ -376,16 +449,24 @@ static struct kvs_ns *pool_victim_idle(struct kvs_pool *pool, const struct evict
 	return found;
 }
 
-/* The namespace of @pool with the oldest leaf not hit since the pass began, held. */
+static u64 ns_oldest(const struct kvs_ns *ns, const struct evict_pass *pass)
+{
+	return pass->soft ? READ_ONCE(ns->oldest_soft) : READ_ONCE(ns->oldest);
+}
+
+/*
+ * The namespace of @pool with the oldest leaf not hit since the pass began, held.
+ * It gives leaves that are not pinned first, until pass->soft.
+ */
 static struct kvs_ns *pool_victim(struct kvs_pool *pool, const struct evict_pass *pass)
 {
 	struct kvs_ns *ns, *best = NULL;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(ns, &pool->namespaces, list) {
-		if (READ_ONCE(ns->oldest) > pass->before)
+		if (ns_oldest(ns, pass) > pass->before)
 			continue;
-		if (!best || READ_ONCE(ns->oldest) < READ_ONCE(best->oldest))
+		if (!best || ns_oldest(ns, pass) < ns_oldest(best, pass))
 			best = ns;
 	}
 	if (best && !refcount_inc_not_zero(&best->refs))
@@ -394,20 +475,11 @@ static struct kvs_ns *pool_victim(struct kvs_pool *pool, const struct evict_pass
 	return best;
 }
 
-/*
- * Free something in @pool: idle objects first, then the oldest leaf. A namespace
- * that could give nothing has neither from before the pass any more, so the next
- * one's turn comes, and this ends.
- */
-static bool pool_evict(struct kvs_pool *pool, struct evict_pass *pass)
+static bool pool_evict_leaf(struct kvs_pool *pool, struct evict_pass *pass)
 {
 	struct kvs_ns *ns;
 	bool done = false;
 
-	while (!done && (ns = pool_victim_idle(pool, pass))) {
-		done = collect_one(ns, pass->since);
-		kvs_ns_put(ns);
-	}
 	while (!done && (ns = pool_victim(pool, pass))) {
 		done = evict_one(ns, pass);
 		kvs_ns_put(ns);
@@ -416,10 +488,56 @@ static bool pool_evict(struct kvs_pool *pool, struct evict_pass *pass)
 	return done;
 }
 
+/* Take back something in @pool that has expired. */
+static bool pool_expire(struct kvs_pool *pool)
+{
+	u64 now = ktime_get_ns(), expires;
+	struct kvs_ns *ns, *found = NULL;
+	bool done;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(ns, &pool->namespaces, list) {
+		if (RB_EMPTY_ROOT(&ns->timed.rb_root) || !kvs_ttl_first(ns, &expires) ||
+		    expires > now || !refcount_inc_not_zero(&ns->refs))
+			continue;
+		found = ns;
+		break;
+	}
+	rcu_read_unlock();
+	if (!found)
+		return false;
+	done = kvs_ttl_expire(found, now);
+	kvs_ns_put(found);
+	return done;
+}
+
+/*
+ * Free something in @pool: what has expired, idle objects, the oldest leaf, at
+ * last one pinned soft. A namespace that could give nothing has none from before
+ * the pass any more, so the next one's turn comes, and this ends.
+ */
+static bool pool_evict(struct kvs_pool *pool, struct evict_pass *pass)
+{
+	struct kvs_ns *ns;
+	bool done = false;
+
+	done = pool_expire(pool);
+	while (!done && (ns = pool_victim_idle(pool, pass))) {
+		done = collect_one(ns, pass->since);
+		kvs_ns_put(ns);
+	}
+	pass->soft = false;
+	done = done || pool_evict_leaf(pool, pass);
+	pass->soft = true;
+	return done || pool_evict_leaf(pool, pass);
+}
+
 /* Free something of @ns alone, which is over its quota. */
 static bool ns_evict(struct kvs_ns *ns, struct evict_pass *pass)
 {
-	return collect_one(ns, pass->since) || evict_one(ns, pass);
+	pass->soft = true;
+	return kvs_ttl_expire(ns, pass->before) || collect_one(ns, pass->since) ||
+	       evict_one(ns, pass);
 }
 
 /*
@@ -454,11 +572,12 @@ static int reclaim_once(struct kvs_ns *ns, bool own, const struct kvs_object *ke
 	if (fatal_signal_pending(current))
 		return -EINTR;
 	done = own ? ns_evict(ns, &pass) : pool_evict(ns->pool, &pass);
+	pass_end(&pass);
 	cond_resched();
 	if (done)
 		return 0;
 	/* Hidden, but a reader or another evictor has not let go yet. */
-	if (READ_ONCE(ns->pool->count[KVS_POOL_HELD]))
+	if (READ_ONCE(ns->pool->count[KVS_POOL_HELD]) > atomic64_read(&ns->pool->held_leased))
 		pass.busy = true;
 	return pass.busy ? wait_for_readers(ns->pool, left) : -ENOSPC;
 }
@@ -512,6 +631,7 @@ int kvs_reclaim_alloc(struct kvs_ns *ns, u64 pages, struct kvs_extents *ext,
 {
 	unsigned long left = KVS_EVICT_WAIT;
 	struct kvs_pool *pool = ns->pool;
+	unsigned int again = 0;
 	u64 missing = 0, generation;
 	bool direct = false;
 	int ret;
@@ -530,9 +650,12 @@ int kvs_reclaim_alloc(struct kvs_ns *ns, u64 pages, struct kvs_extents *ext,
 			atomic64_inc(&pool->direct);
 		direct = true;
 		ret = reclaim_once(ns, false, NULL, &left);
-		/* Somebody else's eviction may have made the room meanwhile. */
-		if (ret == -ENOSPC && READ_ONCE(pool->free) >= pages &&
-		    READ_ONCE(pool->generation) != generation)
+		/*
+		 * Others may have gone through the whole pool while we looked: then
+		 * all leaves are newer than our pass, and some will do for the next.
+		 */
+		if (ret == -ENOSPC && READ_ONCE(pool->generation) != generation &&
+		    again++ < KVS_EVICT_AGAIN)
 			continue;
 		if (ret)
 			break;
@@ -596,6 +719,7 @@ void kvs_reclaim_work(struct work_struct *work)
 
 	while (READ_ONCE(pool->free) < pool->wm_high && pool_evict(pool, &pass))
 		cond_resched();
+	pass_end(&pass);
 }
 
 /*
@@ -629,15 +753,45 @@ static struct kvs_ns *collect_due(struct kvs_pool *pool, u64 now, u64 *since, u6
 	return due ? ns : NULL;
 }
 
+/*
+ * A namespace with an object that has expired and lingered, held, or NULL; *@next
+ * is lowered to when the next one's time comes, in jiffies from now.
+ */
+static struct kvs_ns *expire_due(struct kvs_pool *pool, u64 before, u64 *next)
+{
+	struct kvs_ns *ns, *found = NULL;
+	u64 expires;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(ns, &pool->namespaces, list) {
+		if (!kvs_ttl_first(ns, &expires))
+			continue;
+		if (expires > before) {
+			*next = min(*next, nsecs_to_jiffies64(expires - before) + 1);
+		} else if (refcount_inc_not_zero(&ns->refs)) {
+			found = ns;
+			break;
+		}
+	}
+	rcu_read_unlock();
+	return found;
+}
+
 /* Collect what has been idle for its namespace's time; come back for the rest. */
 void kvs_collect_work(struct work_struct *work)
 {
 	struct kvs_pool *pool = container_of(to_delayed_work(work), struct kvs_pool, collect);
-	u64 since, next;
+	u64 since, next, before;
 	struct kvs_ns *ns;
 
 	while ((ns = collect_due(pool, get_jiffies_64(), &since, &next))) {
 		while (collect_one(ns, since))
+			cond_resched();
+		kvs_ns_put(ns);
+	}
+	before = ktime_get_ns() - KVS_TTL_LINGER;
+	while ((ns = expire_due(pool, before, &next))) {
+		while (kvs_ttl_expire(ns, before))
 			cond_resched();
 		kvs_ns_put(ns);
 	}

@@ -17,6 +17,7 @@
 #include "ns.h"
 #include "object.h"
 #include "pool.h"
+#include "view.h"
 
 #define KVS_BUCKETS_MIN	1024
 #define KVS_BUCKETS_MAX	BIT_ULL(31)
@@ -100,12 +101,20 @@ void kvs_index_prefetch_object(const struct kvs_key *key)
 	rcu_read_unlock();
 }
 
-static bool object_matches(const struct kvs_object *obj, const struct kvs_key *key)
+static bool key_matches(const struct kvs_object *obj, const struct kvs_key *key)
 {
 	return obj->hash == key->hash && obj->ns == key->ns &&
 	       obj->key_len == key->len && obj->kind == key->kind &&
-	       READ_ONCE(obj->state) != KVS_DYING &&
 	       !memcmp(obj->key, key->data, key->len);
+}
+
+/* Neither is it dying, nor the group that it is a complete member of. */
+static bool object_lives(const struct kvs_object *obj)
+{
+	u8 state = READ_ONCE(obj->state);
+
+	return state != KVS_DYING &&
+	       (likely(state != KVS_JOINED) || READ_ONCE(obj->parent->state) != KVS_DYING);
 }
 
 /**
@@ -122,9 +131,46 @@ struct kvs_object *kvs_index_find_rcu(const struct kvs_key *key)
 
 	hlist_for_each_entry_rcu(obj, kvs_index_bucket(key->ns->pool->index, key->hash),
 				 hash_node)
-		if (object_matches(obj, key))
+		if (key_matches(obj, key) && object_lives(obj))
 			return obj;
 	return NULL;
+}
+
+/* A group that the batch has seen visible, or a member of one. */
+static bool object_viewed(const struct kvs_object *obj, const struct kvs_view *view)
+{
+	if (obj->kind == KVSTASH_KIND_GROUP)
+		return kvs_view_knows(view, obj);
+	return READ_ONCE(obj->state) == KVS_JOINED && kvs_view_knows(view, obj->parent);
+}
+
+/**
+ * kvs_index_find_viewed() - kvs_index_find_in_view() of a view with groups in it
+ * @key:  what to find
+ * @view: what the batch has seen
+ *
+ * What the view holds comes before a newer object of the same key.
+ */
+struct kvs_object *kvs_index_find_viewed(const struct kvs_key *key, const struct kvs_view *view)
+{
+	struct kvs_object *obj, *found = NULL;
+
+	hlist_for_each_entry_rcu(obj, kvs_index_bucket(key->ns->pool->index, key->hash),
+				 hash_node) {
+		if (!key_matches(obj, key))
+			continue;
+		if (object_viewed(obj, view))
+			return obj;
+		if (!found && object_lives(obj))
+			found = obj;
+	}
+	return found;
+}
+
+/* The last reference went while we looked: it is dying, so a miss. */
+static struct kvs_object *object_get(struct kvs_object *obj)
+{
+	return obj && refcount_inc_not_zero(&obj->refs) ? obj : NULL;
 }
 
 /**
@@ -138,10 +184,22 @@ struct kvs_object *kvs_index_get(const struct kvs_key *key)
 	struct kvs_object *obj;
 
 	rcu_read_lock();
-	obj = kvs_index_find_rcu(key);
-	/* The last reference went while we looked: it is dying, so a miss. */
-	if (obj && !refcount_inc_not_zero(&obj->refs))
-		obj = NULL;
+	obj = object_get(kvs_index_find_rcu(key));
+	rcu_read_unlock();
+	return obj;
+}
+
+/**
+ * kvs_index_get_in_view() - the same, as a batch sees it
+ * @key:  what to find
+ * @view: what the batch has seen of groups
+ */
+struct kvs_object *kvs_index_get_in_view(const struct kvs_key *key, const struct kvs_view *view)
+{
+	struct kvs_object *obj;
+
+	rcu_read_lock();
+	obj = object_get(kvs_index_find_in_view(key, view));
 	rcu_read_unlock();
 	return obj;
 }
@@ -169,9 +227,7 @@ struct kvs_object *kvs_index_insert(struct kvs_object *obj)
 
 	rcu_read_lock();
 	spin_lock(lock);
-	there = kvs_index_find_rcu(&key);
-	if (there && !refcount_inc_not_zero(&there->refs))
-		there = NULL;
+	there = object_get(kvs_index_find_rcu(&key));
 	if (!there)
 		hlist_add_head_rcu(&obj->hash_node, kvs_index_bucket(index, obj->hash));
 	spin_unlock(lock);

@@ -9,6 +9,7 @@
 
 struct kvs_ns;
 struct kvs_object;
+struct kvs_view;
 
 /**
  * struct kvs_index - the table
@@ -47,6 +48,8 @@ void kvs_index_destroy(struct kvs_index *index);
 u64 kvs_index_hash(const struct kvs_ns *ns, u8 kind, const u8 *data, u16 len);
 struct kvs_object *kvs_index_find_rcu(const struct kvs_key *key);
 struct kvs_object *kvs_index_get(const struct kvs_key *key);
+struct kvs_object *kvs_index_find_viewed(const struct kvs_key *key, const struct kvs_view *view);
+struct kvs_object *kvs_index_get_in_view(const struct kvs_key *key, const struct kvs_view *view);
 struct kvs_object *kvs_index_insert(struct kvs_object *obj);
 void kvs_index_remove(struct kvs_object *obj);
 

@@ -17,6 +17,7 @@
 #include "client.h"
 #include "compat.h"
 #include "evict.h"
+#include "group.h"
 #include "netlink.h"
 #include "ns.h"
 #include "object.h"
@@ -42,6 +43,7 @@ static const struct nla_policy ns_policy[KVSTASH_A_NS_MAX + 1] = {
 	[KVSTASH_A_NS_QUOTA_OBJECTS] = { .type = NLA_U64 },
 	[KVSTASH_A_NS_LEASE_BYTES] = { .type = NLA_U64 },
 	[KVSTASH_A_NS_INCOMPLETE_MS] = { .type = NLA_U32 },
+	[KVSTASH_A_NS_PIN_BYTES] = { .type = NLA_U64 },
 };
 
 static const struct nla_policy obj_policy[KVSTASH_A_OBJ_MAX + 1] = {
@@ -50,6 +52,8 @@ static const struct nla_policy obj_policy[KVSTASH_A_OBJ_MAX + 1] = {
 	[KVSTASH_A_OBJ_KIND] = { .type = NLA_U8 },
 	[KVSTASH_A_OBJ_STATE] = { .type = NLA_U8 },
 	[KVSTASH_A_OBJ_KEY] = { .type = NLA_BINARY, .len = KVSTASH_KEY_MAX },
+	[KVSTASH_A_OBJ_GROUP] = { .type = NLA_BINARY, .len = KVSTASH_KEY_MAX },
+	[KVSTASH_A_OBJ_PIN] = { .type = NLA_U8 },
 };
 
 static int admin_lock(struct sk_buff *skb)
@@ -259,7 +263,15 @@ static int ns_put_config(struct sk_buff *msg, const struct kvs_ns *ns)
 				 KVSTASH_A_NS_PAD) ||
 	       nla_put_u64_64bit(msg, KVSTASH_A_NS_LEASE_BYTES, c->lease_bytes,
 				 KVSTASH_A_NS_PAD) ||
-	       nla_put_u32(msg, KVSTASH_A_NS_INCOMPLETE_MS, c->incomplete_ms);
+	       nla_put_u32(msg, KVSTASH_A_NS_INCOMPLETE_MS, c->incomplete_ms) ||
+	       nla_put_u64_64bit(msg, KVSTASH_A_NS_PIN_BYTES, c->pin_bytes,
+				 KVSTASH_A_NS_PAD) ||
+	       nla_put_u64_64bit(msg, KVSTASH_A_NS_LEASED,
+				 atomic64_read(&ns->leased) << KVS_PAGE_SHIFT,
+				 KVSTASH_A_NS_PAD) ||
+	       nla_put_u64_64bit(msg, KVSTASH_A_NS_PINNED,
+				 atomic64_read(&ns->pinned) << KVS_PAGE_SHIFT,
+				 KVSTASH_A_NS_PAD);
 }
 
 static int ns_message(struct sk_buff *msg, struct kvs_ns *ns, u32 portid, u32 seq, int flags)
@@ -309,6 +321,8 @@ static int ns_read_config(struct genl_info *info, struct kvs_ns_config *c)
 		c->quota_objects = nla_get_u64(a[KVSTASH_A_NS_QUOTA_OBJECTS]);
 	if (a[KVSTASH_A_NS_LEASE_BYTES])
 		c->lease_bytes = nla_get_u64(a[KVSTASH_A_NS_LEASE_BYTES]);
+	if (a[KVSTASH_A_NS_PIN_BYTES])
+		c->pin_bytes = nla_get_u64(a[KVSTASH_A_NS_PIN_BYTES]);
 	if (a[KVSTASH_A_NS_INCOMPLETE_MS])
 		c->incomplete_ms = nla_get_u32(a[KVSTASH_A_NS_INCOMPLETE_MS]);
 	return 0;
@@ -461,6 +475,9 @@ out:
  * @ns:     filter, or ""
  * @kind:   filter, -1: any
  * @state:  filter, -1: any
+ * @pin:    filter, -1: any
+ * @group:  filter: members of the group of this key
+ * @group_len: its length, 0: any object
  * @prefix: the key begins with it
  * @prefix_len: its length
  * @bucket: where to go on
@@ -473,6 +490,9 @@ struct obj_dump {
 	char ns[KVSTASH_NAME_MAX];
 	int kind;
 	int state;
+	int pin;
+	u8 group[KVSTASH_KEY_MAX];
+	u16 group_len;
 	u8 prefix[KVSTASH_KEY_MAX];
 	u16 prefix_len;
 	u64 bucket;
@@ -523,6 +543,11 @@ static int obj_dump_start(struct netlink_callback *cb)
 	if (!d)
 		return -ENOMEM;
 	d->kind = a[KVSTASH_A_OBJ_KIND] ? nla_get_u8(a[KVSTASH_A_OBJ_KIND]) : -1;
+	d->pin = a[KVSTASH_A_OBJ_PIN] ? nla_get_u8(a[KVSTASH_A_OBJ_PIN]) : -1;
+	if (a[KVSTASH_A_OBJ_GROUP]) {
+		d->group_len = nla_len(a[KVSTASH_A_OBJ_GROUP]);
+		memcpy(d->group, nla_data(a[KVSTASH_A_OBJ_GROUP]), d->group_len);
+	}
 	d->state = a[KVSTASH_A_OBJ_STATE] ? nla_get_u8(a[KVSTASH_A_OBJ_STATE]) : -1;
 	if (a[KVSTASH_A_OBJ_NS])
 		nla_strscpy(d->ns, a[KVSTASH_A_OBJ_NS], sizeof(d->ns));
@@ -549,24 +574,44 @@ static int obj_dump_done(struct netlink_callback *cb)
 
 static u8 obj_state(const struct kvs_object *obj)
 {
-	switch (READ_ONCE(obj->state)) {
-	case KVS_VISIBLE:
+	u8 state = READ_ONCE(obj->state);
+
+	if (kvs_object_visible(obj))
 		return KVSTASH_STATE_VISIBLE;
+	switch (state) {
 	case KVS_WAITING:
 		return KVSTASH_STATE_WAITING;
 	case KVS_FILLING:
+	case KVS_OPEN:
+	case KVS_WHOLE:
 		return KVSTASH_STATE_FILLING;
+	case KVS_TIMED:
+		return KVSTASH_STATE_EXPIRED;
+	case KVS_JOINED:
+		state = READ_ONCE(obj->parent->state);
+		return state == KVS_DYING ? KVSTASH_STATE_ABSENT :
+		       state == KVS_WAITING ? KVSTASH_STATE_WAITING :
+		       state == KVS_FILLING ? KVSTASH_STATE_FILLING : KVSTASH_STATE_EXPIRED;
 	}
 	return KVSTASH_STATE_ABSENT;
 }
 
-static bool obj_matches(const struct obj_dump *d, const struct kvs_object *obj)
+static bool obj_matches_group(const struct obj_dump *d, const struct kvs_object *obj)
+{
+	return !d->group_len ||
+	       (kvs_object_is_member(obj) && obj->parent->key_len == d->group_len &&
+		!memcmp(obj->parent->key, d->group, d->group_len));
+}
+
+static bool obj_matches(const struct obj_dump *d, struct kvs_object *obj)
 {
 	u8 state = obj_state(obj);
 
 	return state != KVSTASH_STATE_ABSENT && (!d->ns[0] || !strcmp(obj->ns->name, d->ns)) &&
 	       (d->kind < 0 || obj->kind == d->kind) && (d->state < 0 || state == d->state) &&
-	       obj->key_len >= d->prefix_len && !memcmp(obj->key, d->prefix, d->prefix_len);
+	       (d->pin < 0 || READ_ONCE(kvs_object_unit(obj)->pin) == d->pin) &&
+	       obj->key_len >= d->prefix_len && !memcmp(obj->key, d->prefix, d->prefix_len) &&
+	       obj_matches_group(d, obj);
 }
 
 static u32 obj_children(struct kvs_object *obj)
@@ -584,12 +629,49 @@ static u32 obj_children(struct kvs_object *obj)
 	return nr;
 }
 
-static int obj_put_extra(struct sk_buff *msg, const struct kvs_object *obj)
+/* What a group is, or what a member's group is; and whose group it is in. */
+static int obj_put_group(struct sk_buff *msg, struct kvs_object *obj)
 {
-	const struct kvs_object *parent = obj->parent;
+	struct kvs_object *group = kvs_object_unit(obj);
+
+	if (obj != group &&
+	    (nla_put(msg, KVSTASH_A_OBJ_GROUP, group->key_len, group->key) ||
+	     nla_put_u16(msg, KVSTASH_A_OBJ_MEMBER, obj->index)))
+		return -EMSGSIZE;
+	if (kvs_object_is_group(group) &&
+	    (nla_put_u16(msg, KVSTASH_A_OBJ_MEMBERS, group->group->expected) ||
+	     nla_put_u16(msg, KVSTASH_A_OBJ_MEMBERS_PRESENT, READ_ONCE(group->group->present)) ||
+	     nla_put_u8(msg, KVSTASH_A_OBJ_GROUP_FLAGS,
+			kvs_group_atomic(group) ? KVSTASH_GROUP_ATOMIC : 0)))
+		return -EMSGSIZE;
+	if (nla_put_u32(msg, KVSTASH_A_OBJ_LEASES, READ_ONCE(group->leases)) ||
+	    nla_put_u8(msg, KVSTASH_A_OBJ_PIN, READ_ONCE(group->pin)))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int obj_put_ttl(struct sk_buff *msg, struct kvs_object *obj)
+{
+	u64 expires = min_not_zero(READ_ONCE(obj->expires),
+				   READ_ONCE(kvs_object_unit(obj)->expires));
+	u64 now = ktime_get_ns();
+
+	if (!expires)
+		return 0;
+	return nla_put_u64_64bit(msg, KVSTASH_A_OBJ_TTL_MS,
+				 expires > now ? div_u64(expires - now, NSEC_PER_MSEC) : 0,
+				 KVSTASH_A_OBJ_PAD);
+}
+
+static int obj_put_extra(struct sk_buff *msg, struct kvs_object *obj)
+{
+	const struct kvs_object *parent = kvs_object_unit(obj)->parent;
 	const struct kvs_extra *extra = obj->extra;
 
-	if (parent && nla_put(msg, KVSTASH_A_OBJ_PARENT, parent->key_len, parent->key))
+	if (parent && (nla_put(msg, KVSTASH_A_OBJ_PARENT, parent->key_len, parent->key) ||
+		       nla_put_u8(msg, KVSTASH_A_OBJ_PARENT_KIND, parent->kind)))
+		return -EMSGSIZE;
+	if (obj_put_group(msg, obj) || obj_put_ttl(msg, obj))
 		return -EMSGSIZE;
 	if (extra && extra->has_manifest &&
 	    nla_put(msg, KVSTASH_A_OBJ_MANIFEST, KVSTASH_DIGEST_LEN, extra->manifest))

@@ -55,6 +55,17 @@ const char * const kvs_stat_names[KVS_NR_STATS] = {
 	[KVS_STAT_COLLECTED_INCOMPLETE] = "collected_incomplete",
 	[KVS_STAT_KILLED_WITH_PARENT] = "killed_with_parent",
 	[KVS_STAT_FAULTS] = "faults",
+	[KVS_STAT_PUT_MISMATCH_GROUP] = "put_mismatch_group",
+	[KVS_STAT_GROUPS_PUBLISHED] = "groups_published",
+	[KVS_STAT_GROUPS_EVICTED] = "groups_evicted",
+	[KVS_STAT_GROUPS_REMOVED] = "groups_removed",
+	[KVS_STAT_GROUPS_COLLECTED] = "groups_collected",
+	[KVS_STAT_LEASES_TAKEN] = "leases_taken",
+	[KVS_STAT_LEASES_RELEASED] = "leases_released",
+	[KVS_STAT_LEASES_BY_DEATH] = "leases_by_death",
+	[KVS_STAT_LEASE_REFUSED] = "lease_refused",
+	[KVS_STAT_PIN_REFUSED] = "pin_refused",
+	[KVS_STAT_EXPIRED] = "expired",
 };
 
 /** kvs_name_valid() - a name is 1 to 31 of [A-Za-z0-9_.-], no leading dot */
@@ -124,6 +135,7 @@ int kvs_ns_new(const char *name, struct kvs_pool *pool, const struct kvs_ns_conf
 	       struct netlink_ext_ack *extack)
 {
 	struct kvs_ns *ns;
+	unsigned int i;
 
 	lockdep_assert_held(&kvs_admin_mutex);
 	if (!kvs_name_valid(name)) {
@@ -143,9 +155,11 @@ int kvs_ns_new(const char *name, struct kvs_pool *pool, const struct kvs_ns_conf
 	refcount_set(&ns->refs, 1);
 	spin_lock_init(&ns->evict_lock);
 	INIT_LIST_HEAD(&ns->idle);
-	ns->leaves[0].root = RB_ROOT_CACHED;
-	ns->leaves[1].root = RB_ROOT_CACHED;
+	for (i = 0; i < KVS_NR_LEAVES; i++)
+		ns->leaves[i].root = RB_ROOT_CACHED;
+	ns->timed = RB_ROOT_CACHED;
 	ns->oldest = U64_MAX;
+	ns->oldest_soft = U64_MAX;
 	get_random_bytes(&ns->hash_key, sizeof(ns->hash_key));
 	ns->stats = alloc_percpu(struct kvs_stats);
 	ns->proc = ns->stats ? kvs_proc_add_ns(ns) : NULL;
@@ -172,7 +186,7 @@ static void ns_empty(struct kvs_ns *ns)
 				break;
 		rcu_read_unlock();
 		if (obj) {
-			kvs_object_kill_tree(obj, KVS_KILL_REMOVE);
+			kvs_object_kill_tree(kvs_object_unit(obj), KVS_KILL_REMOVE);
 			kvs_object_put(obj);
 		} else {
 			i++;
@@ -388,6 +402,42 @@ void kvs_ns_put(struct kvs_ns *ns)
 	if (wq_has_sleeper(&pool->freed))
 		wake_up_all(&pool->freed);
 	rcu_read_unlock();
+}
+
+/**
+ * kvs_ns_share() - a limit in pages
+ * @ns:    whose
+ * @bytes: as the operator set it, or 0
+ * @quota: its quota of bytes, or 0: the pool is the limit
+ * @part:  without @bytes, one in so many pages of that
+ */
+u64 kvs_ns_share(const struct kvs_ns *ns, u64 bytes, u64 quota, unsigned int part)
+{
+	if (bytes)
+		return bytes >> KVS_PAGE_SHIFT;
+	return div_u64(quota ? quota >> KVS_PAGE_SHIFT : ns->pool->pages, part);
+}
+
+/**
+ * kvs_ns_charge() - count pages up to a limit
+ * @count:   where
+ * @pages:   how many
+ * @limit:   pages
+ * @missing: out: by how many they do not fit
+ *
+ * Return: 0 or -EDQUOT, and then nothing is counted.
+ */
+int kvs_ns_charge(atomic64_t *count, u64 pages, u64 limit, u64 *missing)
+{
+	s64 now = atomic64_read(count);
+
+	do {
+		if (now + pages > limit) {
+			*missing = now + pages - limit;
+			return -EDQUOT;
+		}
+	} while (!atomic64_try_cmpxchg(count, &now, now + pages));
+	return 0;
 }
 
 void kvs_ns_sum(const struct kvs_ns *ns, struct kvs_stats *sum)

@@ -20,6 +20,7 @@ struct proc_dir_entry;
 
 #define KVS_NS_DEFAULT		"default"
 #define KVS_INCOMPLETE_MS	30000
+#define KVS_NR_LEAVES		3	/* leaf trees, enum kvs_leaf_tree */
 
 /**
  * struct kvs_ns_config - what an operator sets
@@ -27,6 +28,7 @@ struct proc_dir_entry;
  * @quota_bytes:   pool bytes, 0: no limit but the pool
  * @quota_objects: objects, 0: no limit
  * @lease_bytes:   lease budget, 0: half of the quota or pool
+ * @pin_bytes:     quota of hard pins, 0: a quarter of the quota or pool
  * @incomplete_ms: how long an idle incomplete object is kept
  */
 struct kvs_ns_config {
@@ -36,6 +38,7 @@ struct kvs_ns_config {
 	u64 quota_bytes;
 	u64 quota_objects;
 	u64 lease_bytes;
+	u64 pin_bytes;
 	u32 incomplete_ms;
 };
 
@@ -63,11 +66,19 @@ struct kvs_leaves {
  * @objects:   objects in the index
  * @visible:   of these visible
  * @proven:    pages of the objects that were got at least once
- * @evict_lock: guards @leaves, @nr_leaves, @demoted, @idle
+ * @leased:    pages of what is leased
+ * @leases:    leases
+ * @pinned:    pages of what is pinned hard
+ * @moment:    counts the atomic groups that became visible, see struct kvs_view
+ * @filling:   groups that lack members
+ * @whole:     groups that do not
+ * @evict_lock: guards @leaves, @nr_leaves, @demoted, @idle, @timed
  * @leaves:    visible objects without children (and some that got children
- *             since): never got, and proven
+ *             since), by enum kvs_leaf_tree
  * @nr_leaves: entries of @leaves
  * @oldest:    least stamp in @leaves, U64_MAX if none; read without lock
+ * @oldest_soft: of those pinned soft
+ * @timed:     struct kvs_timed by kvs_object.expires
  * @demoted:   stamp of the last leaf that was let go before all others
  * @idle:      idle incomplete objects, the longest idle first
  * @stats:     counters
@@ -85,13 +96,21 @@ struct kvs_ns {
 	atomic64_t objects;
 	atomic64_t visible;
 	atomic64_t proven;
+	atomic64_t leased;
+	atomic64_t leases;
+	atomic64_t pinned;
+	atomic64_t moment;
+	atomic64_t filling;
+	atomic64_t whole;
 	bool dying;
 
 	spinlock_t evict_lock;	/* see above */
-	struct kvs_leaves leaves[2];
+	struct kvs_leaves leaves[KVS_NR_LEAVES];
+	struct rb_root_cached timed;
 	u64 nr_leaves;
 	u64 demoted;
 	u64 oldest;
+	u64 oldest_soft;
 	struct list_head idle;
 
 	struct kvs_stats __percpu *stats;
@@ -115,6 +134,8 @@ int kvs_ns_rights(const struct kvs_ns *ns);
 struct kvs_ns *kvs_ns_bind(const char *name);
 void kvs_ns_unbind(struct kvs_ns *ns);
 void kvs_ns_put(struct kvs_ns *ns);
+u64 kvs_ns_share(const struct kvs_ns *ns, u64 bytes, u64 quota, unsigned int part);
+int kvs_ns_charge(atomic64_t *count, u64 pages, u64 limit, u64 *missing);
 void kvs_ns_sum(const struct kvs_ns *ns, struct kvs_stats *sum);
 void kvs_pools_exit(void);
 

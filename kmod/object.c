@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Objects: states, publishing, killing, the prefix chain.
+ * Objects: making and freeing, identity, publishing, the prefix chain. How they
+ * go is in kill.c.
  *
  * Locking: an object's lock nests inside its parent's, and no third one is ever
  * taken; kvs_object_lock() takes both. Inside them: a bucket lock or the
@@ -11,8 +12,11 @@
 #include <linux/slab.h>
 
 #include "evict.h"
+#include "group.h"
 #include "object.h"
 #include "result.h"
+#include "trace.h"
+#include "ttl.h"
 #include "write.h"
 
 /* A cache for each size of key, in cache lines, so that a short one costs little. */
@@ -67,7 +71,9 @@ size_t kvs_object_meta(const struct kvs_object *obj)
 {
 	size_t bytes = kmem_cache_size(object_cache(obj->key_len));
 
-	if (obj->nr_parts > 1)
+	if (kvs_object_is_group(obj))
+		bytes += kvs_group_meta(obj);
+	else if (obj->nr_parts > 1)
 		bytes += obj->nr_parts * sizeof(struct kvs_part);
 	if (obj->extra)
 		bytes += sizeof(*obj->extra) + obj->extra->tag_len;
@@ -78,7 +84,7 @@ static int object_alloc_extra(struct kvs_object *obj, const struct kvs_identity 
 {
 	struct kvs_extra *extra;
 
-	if (!id->manifest && !id->tag_len)
+	if (!id->manifest && !id->tag_len && !id->ttl_ms)
 		return 0;
 	extra = kzalloc(struct_size(extra, tag, id->tag_len), GFP_KERNEL);
 	if (!extra)
@@ -87,6 +93,7 @@ static int object_alloc_extra(struct kvs_object *obj, const struct kvs_identity 
 		memcpy(extra->manifest, id->manifest, KVSTASH_DIGEST_LEN);
 		extra->has_manifest = true;
 	}
+	extra->ttl_ms = id->ttl_ms;
 	extra->tag_len = id->tag_len;
 	memcpy(extra->tag, id->tag, id->tag_len);
 	obj->extra = extra;
@@ -97,21 +104,33 @@ static void object_free_rcu(struct rcu_head *rcu)
 {
 	struct kvs_object *obj = container_of(rcu, struct kvs_object, rcu);
 
-	if (obj->nr_parts > 1)
+	if (kvs_object_is_group(obj))
+		kvfree(obj->group);
+	else if (obj->nr_parts > 1)
 		kfree(obj->parts);
 	kfree(obj->extra);
 	kmem_cache_free(object_cache(obj->key_len), obj);
 }
 
-/**
- * kvs_object_alloc() - make an object, not yet in the index
- * @id:     its identity; it is counted in its namespace by kvs_reclaim_object()
- * @parent: with a reference that the object takes over, or NULL
- *
- * Return: an object that is being filled, with the index's reference, or NULL;
- * the caller then keeps its reference on the parent.
- */
-struct kvs_object *kvs_object_alloc(const struct kvs_identity *id, struct kvs_object *parent)
+/* Parts or members, and what not every object has. */
+static int object_alloc_rest(struct kvs_object *obj, const struct kvs_identity *id)
+{
+	if (kvs_object_is_group(obj))
+		obj->group = kvs_group_alloc(id);
+	else if (id->parts > 1)
+		obj->parts = kcalloc(id->parts, sizeof(*obj->parts), GFP_KERNEL);
+	/* The union is zero where there is nothing to be had. */
+	if (id->parts != 1 && !obj->parts)
+		return -ENOMEM;
+	if (!object_alloc_extra(obj, id))
+		return 0;
+	if (id->parts != 1)
+		kvfree(obj->parts);
+	return -ENOMEM;
+}
+
+/* An object of @id that is being filled, with the index's reference, or NULL. */
+static struct kvs_object *object_alloc(const struct kvs_identity *id)
 {
 	struct kvs_object *obj;
 
@@ -125,22 +144,58 @@ struct kvs_object *kvs_object_alloc(const struct kvs_identity *id, struct kvs_ob
 	memcpy(obj->key, id->key.data, id->key.len);
 	obj->state = KVS_FILLING;
 	obj->nr_parts = id->parts;
-	if (id->parent.len && !parent)
-		obj->flags = KVS_OBJ_ROOTED;
+	obj->index = id->member;
+	obj->flags = id->flags;
 	refcount_set(&obj->refs, 1);
 	spin_lock_init(&obj->lock);
 	INIT_LIST_HEAD(&obj->idle);
-	if (id->parts > 1)
-		obj->parts = kcalloc(id->parts, sizeof(*obj->parts), GFP_KERNEL);
-	if ((id->parts > 1 && !obj->parts) || object_alloc_extra(obj, id)) {
-		if (id->parts > 1)
-			kfree(obj->parts);
+	if (object_alloc_rest(obj, id)) {
 		kmem_cache_free(object_cache(obj->key_len), obj);
 		return NULL;
 	}
-	obj->parent = parent;
-	percpu_counter_add(&obj->ns->pool->meta_bytes, kvs_object_meta(obj));
 	return obj;
+}
+
+/**
+ * kvs_object_make() - make an object, not yet in the index
+ * @id:     its identity
+ * @parent: with a reference that the object takes over, NULL, or an ERR_PTR
+ *          with its result; of a member: its group
+ * @out:    out: an object that is being filled, with the index's reference
+ * @r:      out: why not; the reference on @parent is dropped then
+ *
+ * Return: 0 or a negative errno.
+ */
+int kvs_object_make(const struct kvs_identity *id, struct kvs_object *parent,
+		    struct kvs_object **out, struct kvstash_result *r)
+{
+	struct kvs_ns *ns = id->key.ns;
+	struct kvs_object *obj;
+	int ret;
+
+	if (IS_ERR(parent))
+		return PTR_ERR(parent);
+	ret = kvs_reclaim_object(ns, parent, r);
+	if (ret) {
+		kvs_object_put(parent);
+		return ret;
+	}
+	obj = object_alloc(id);
+	if (!obj) {
+		atomic64_dec(&ns->objects);
+		kvs_object_put(parent);
+		return kvs_result(r, -ENOMEM, KVSTASH_R_NO_MEMORY, 0);
+	}
+	obj->parent = parent;
+	if (id->group.len)
+		obj->flags = KVS_OBJ_MEMBER | (id->flags & KVS_OBJ_NO_LINGER);
+	else if (id->parent.len && !parent)
+		obj->flags |= KVS_OBJ_ROOTED;
+	if (kvs_object_is_group(obj))
+		atomic64_inc(&ns->filling);
+	percpu_counter_add(&ns->pool->meta_bytes, kvs_object_meta(obj));
+	*out = obj;
+	return 0;
 }
 
 /* The last reference is gone. The parent's is the caller's to drop. */
@@ -162,8 +217,13 @@ static void object_free(struct kvs_object *obj)
 		cond_resched();
 	}
 	/* Only here can no reader add it any more. */
-	if (obj->hit)
+	if (obj->hit && !kvs_object_is_group(obj))
 		atomic64_sub(kvs_pages(obj->bytes), &ns->proven);
+	/* One that nobody ever saw. */
+	if (kvs_object_is_group(obj) && obj->state != KVS_DYING)
+		atomic64_dec(&ns->filling);
+	if (obj->flags & KVS_OBJ_IN_GROUP)
+		atomic_dec(&obj->parent->group->kids);
 	percpu_counter_sub(&pool->meta_bytes, meta);
 	call_rcu(&obj->rcu, object_free_rcu);
 	/* Last: namespace and pool may go when there is no object left. */
@@ -191,7 +251,7 @@ void kvs_object_put(struct kvs_object *obj)
 
 /**
  * kvs_object_discard() - free an object that was never in the index
- * @obj: from kvs_object_alloc()
+ * @obj: from kvs_object_make()
  */
 void kvs_object_discard(struct kvs_object *obj)
 {
@@ -258,7 +318,75 @@ int kvs_object_attach(struct kvs_object *obj)
 	return ret;
 }
 
-static bool parent_differs(const struct kvs_object *obj, const struct kvs_key *key)
+/**
+ * kvs_object_held() - does somebody hold it, so that it is not to be evicted?
+ * @obj: ungrouped, or a group; with a reference
+ * @own: references of the caller's
+ *
+ * Beside the index, the caller, and the members.
+ */
+bool kvs_object_held(const struct kvs_object *obj, unsigned int own)
+{
+	unsigned int refs = refcount_read(&obj->refs);
+	const struct kvs_group *g;
+
+	if (!kvs_object_is_group(obj))
+		return refs > 1 + own;
+	/* A member that goes leaves @kids before it drops its reference. */
+	g = obj->group;
+	return refs > 1 + own + atomic_read(&g->kids) || READ_ONCE(g->writers);
+}
+
+bool kvs_object_visible_slow(const struct kvs_object *obj, u8 state)
+{
+	const struct kvs_object *group = obj->parent;
+	u8 shown;
+
+	switch (state) {
+	case KVS_TIMED:
+		return !kvs_object_expired(obj);
+	case KVS_WHOLE:
+		return READ_ONCE(obj->group->present) == obj->group->expected &&
+		       !kvs_object_expired(obj);
+	case KVS_JOINED:
+		/* As for @obj: one of its group's members or all. */
+		shown = smp_load_acquire(&group->state);
+		return (shown == KVS_OPEN || shown == KVS_WHOLE) &&
+		       !kvs_object_expired(group) && !kvs_object_expired(obj);
+	}
+	return false;
+}
+
+/**
+ * kvs_parent_get() - the parent that an identity names
+ * @id: the identity
+ * @r:  out: why not
+ *
+ * Return: with a reference; NULL if there is none; or an ERR_PTR.
+ */
+struct kvs_object *kvs_parent_get(const struct kvs_identity *id, struct kvstash_result *r)
+{
+	struct kvs_object *parent;
+
+	if (!id->parent.len)
+		return NULL;
+	parent = kvs_index_get(&id->parent);
+	if (parent && kvs_object_is_member(parent)) {
+		kvs_object_put(parent);
+		return ERR_PTR(kvs_result(r, -EINVAL, KVSTASH_R_PARENT_MEMBER, 0));
+	}
+	/* What has expired is as good as gone. */
+	if (parent && kvs_object_expired(parent)) {
+		kvs_object_put(parent);
+		parent = NULL;
+	}
+	if (parent || id->root_if_no_parent)
+		return parent;
+	return ERR_PTR(kvs_result(r, -ENOENT, KVSTASH_R_PARENT_MISS, 0));
+}
+
+/** kvs_object_parent_differs() - is @key that of another parent than @obj has? */
+bool kvs_object_parent_differs(const struct kvs_object *obj, const struct kvs_key *key)
 {
 	const struct kvs_object *parent = obj->parent;
 
@@ -266,7 +394,24 @@ static bool parent_differs(const struct kvs_object *obj, const struct kvs_key *k
 		return !key->len;
 	if (!parent)
 		return key->len;
-	return parent->key_len != key->len || memcmp(parent->key, key->data, key->len);
+	return parent->key_len != key->len || parent->kind != key->kind ||
+	       memcmp(parent->key, key->data, key->len);
+}
+
+/* The place in a group, and what the group is. */
+static u32 group_mismatch(const struct kvs_object *obj, const struct kvs_identity *id,
+			  u64 *detail)
+{
+	const struct kvs_object *group = obj->parent;
+
+	if (group->key_len != id->group.len ||
+	    memcmp(group->key, id->group.data, id->group.len))
+		return KVSTASH_R_MISMATCH_GROUP;
+	if (obj->index != id->member) {
+		*detail = obj->index;
+		return KVSTASH_R_MISMATCH_INDEX;
+	}
+	return kvs_group_mismatch(group, id, detail);
 }
 
 /**
@@ -282,7 +427,13 @@ u32 kvs_object_mismatch(const struct kvs_object *obj, const struct kvs_identity 
 {
 	const struct kvs_extra *extra = obj->extra;
 	bool has_manifest = extra && extra->has_manifest;
+	u32 ttl_ms = extra ? extra->ttl_ms : 0, reason;
 
+	if (kvs_object_is_member(obj) != !!id->group.len)
+		return KVSTASH_R_MISMATCH_GROUP;
+	reason = id->group.len ? group_mismatch(obj, id, detail) : 0;
+	if (reason)
+		return reason;
 	if (obj->nr_parts != id->parts) {
 		*detail = obj->nr_parts;
 		return KVSTASH_R_MISMATCH_PARTS;
@@ -290,17 +441,47 @@ u32 kvs_object_mismatch(const struct kvs_object *obj, const struct kvs_identity 
 	if (has_manifest != !!id->manifest ||
 	    (has_manifest && memcmp(extra->manifest, id->manifest, KVSTASH_DIGEST_LEN)))
 		return KVSTASH_R_MISMATCH_MANIFEST;
-	if (parent_differs(obj, &id->parent))
+	/* A member's is its group's. */
+	if (!id->group.len && kvs_object_parent_differs(obj, &id->parent))
 		return KVSTASH_R_MISMATCH_PARENT;
+	if (ttl_ms != id->ttl_ms) {
+		*detail = ttl_ms;
+		return KVSTASH_R_MISMATCH_TTL;
+	}
 	if ((extra ? extra->tag_len : 0) != id->tag_len ||
 	    (id->tag_len && memcmp(extra->tag, id->tag, id->tag_len)))
 		return KVSTASH_R_MISMATCH_TAG;
 	return 0;
 }
 
+/* The state in which @obj is shown, with all that comes before it. */
+static u8 shown_state(struct kvs_object *obj)
+{
+	struct kvs_ns *ns = obj->ns;
+
+	/* Nearly always there is no end of life. */
+	if (unlikely(obj->extra || kvs_object_is_group(obj)) ||
+	    (obj->parent && obj->parent->expires))
+		kvs_ttl_begin(obj);
+	if (!kvs_object_is_group(obj)) {
+		atomic64_inc(&ns->visible);
+		kvs_stat_inc(ns, PUBLISHED);
+		return obj->expires ? KVS_TIMED : KVS_VISIBLE;
+	}
+	if (obj->state != KVS_OPEN)
+		kvs_group_show(obj);
+	atomic64_dec(&ns->filling);
+	atomic64_inc(&ns->whole);
+	kvs_stat_inc(ns, GROUPS_PUBLISHED);
+	/* A full barrier, see view.c: all members are in the index by now. */
+	WRITE_ONCE(obj->group->born, atomic64_inc_return(&ns->moment));
+	return KVS_WHOLE;
+}
+
 /**
  * kvs_object_publish() - make a complete object visible, or wait for its parent
- * @obj: all parts committed; kvs_object_lock() held
+ * @obj: all parts committed, or a group with all its members; kvs_object_lock()
+ *       held
  * @now: ktime_get_ns() of the command
  *
  * Return: true if it is visible now: the caller, without the locks, then calls
@@ -311,21 +492,21 @@ bool kvs_object_publish(struct kvs_object *obj, u64 now)
 	struct kvs_object *parent = obj->parent;
 
 	lockdep_assert_held(&obj->lock);
-	if (parent && parent->state != KVS_VISIBLE) {
+	if (parent && !kvs_state_shown(parent->state)) {
 		WRITE_ONCE(obj->state, KVS_WAITING);
 		hlist_del(&obj->sibling);
 		hlist_add_head(&obj->sibling, &parent->waiting);
 		return false;
 	}
-	if (parent && obj->state == KVS_WAITING) {
+	/* A plain group may wait for its parent before it is complete. */
+	if (parent && (obj->state == KVS_WAITING || kvs_object_is_group(obj))) {
 		hlist_del(&obj->sibling);
 		hlist_add_head(&obj->sibling, &parent->children);
 	}
 	obj->used = now;
 	/* Pairs with kvs_object_visible(): parts and bytes come before it. */
-	smp_store_release(&obj->state, KVS_VISIBLE);
-	atomic64_inc(&obj->ns->visible);
-	kvs_stat_inc(obj->ns, PUBLISHED);
+	smp_store_release(&obj->state, shown_state(obj));
+	trace_kvstash_publish(obj);
 	return true;
 }
 
@@ -336,10 +517,16 @@ static struct kvs_object *publish_waiting(struct kvs_object *obj)
 
 	spin_lock(&obj->lock);
 	child = hlist_entry_safe(obj->waiting.first, struct kvs_object, sibling);
+	/* A plain group that is opened shows members, not yet what descends from it. */
+	if (child && !kvs_state_shown(obj->state))
+		child = NULL;
 	if (child) {
 		spin_lock_nested(&child->lock, SINGLE_DEPTH_NESTING);
 		refcount_inc(&child->refs);
-		kvs_object_publish(child, obj->used);
+		if (child->state == KVS_FILLING)
+			kvs_group_open(child);
+		else
+			kvs_object_publish(child, obj->used);
 		spin_unlock(&child->lock);
 	}
 	spin_unlock(&obj->lock);
@@ -374,7 +561,8 @@ void kvs_object_published(struct kvs_object *top)
 	}
 }
 
-static u64 object_pages(struct kvs_object *obj)
+/** kvs_object_pages() - pages of the parts committed; none for a group */
+u64 kvs_object_pages(struct kvs_object *obj)
 {
 	u64 pages = 0;
 	unsigned int i;
@@ -386,243 +574,6 @@ static u64 object_pages(struct kvs_object *obj)
 			pages += kvs_pages(part->len);
 	}
 	return pages;
-}
-
-static void count_kill(struct kvs_object *obj, bool visible, u64 pages, enum kvs_kill_why why)
-{
-	struct kvs_ns *ns = obj->ns;
-
-	if (visible)
-		atomic64_dec(&ns->visible);
-	switch (why) {
-	case KVS_KILL_REMOVE:
-		kvs_stat_inc(ns, REMOVED);
-		break;
-	case KVS_KILL_EVICT:
-		kvs_stat_inc(ns, EVICTIONS);
-		kvs_stat_add(ns, EVICTED_BYTES, pages << KVS_PAGE_SHIFT);
-		if (!READ_ONCE(obj->hit))
-			kvs_stat_inc(ns, EVICTED_UNFETCHED);
-		break;
-	case KVS_KILL_COLLECT:
-		kvs_stat_inc(ns, COLLECTED_INCOMPLETE);
-		break;
-	case KVS_KILL_WITH_PARENT:
-		kvs_stat_inc(ns, KILLED_WITH_PARENT);
-		break;
-	default:
-		break;
-	}
-}
-
-/*
- * Hide @obj, both locks held. Its pages are held from here to the last
- * reference; a part in flight goes on being counted as such until its write
- * ends.
- */
-static u64 object_hide(struct kvs_object *obj, struct hlist_head *writes)
-{
-	u64 pages = object_pages(obj);
-
-	if (obj->state == KVS_FILLING)
-		hlist_move_list(&obj->writes, writes);
-	WRITE_ONCE(obj->state, KVS_DYING);
-	if (!hlist_unhashed(&obj->sibling))
-		hlist_del_init(&obj->sibling);
-	if (pages)
-		kvs_pool_move(obj->ns->pool, pages, KVS_POOL_COMMITTED, KVS_POOL_HELD);
-	return pages;
-}
-
-/* What a kill does once the object is hidden, without its locks. */
-static void object_bury(struct kvs_object *obj, struct hlist_head *writes)
-{
-	struct kvs_object *parent = obj->parent;
-
-	kvs_evict_unlist(obj);
-	/* After unlisting, see "leaf or not" in Documentation/design.rst. */
-	if (parent && !kvs_object_has_children(parent))
-		kvs_evict_list_leaf(parent);
-	kvs_index_remove(obj);
-	kvs_write_orphan(obj, writes);
-	kvs_object_put(obj);	/* the index's */
-}
-
-/**
- * kvs_object_kill() - hide an object without children and forget it
- * @obj: with a reference of the caller's
- * @why: for the counters
- *
- * Return: false if it has children or is dying already.
- */
-bool kvs_object_kill(struct kvs_object *obj, enum kvs_kill_why why)
-{
-	HLIST_HEAD(writes);
-	bool visible;
-	u64 pages;
-
-	kvs_object_lock(obj);
-	if (obj->state == KVS_DYING || kvs_object_has_children(obj)) {
-		kvs_object_unlock(obj);
-		return false;
-	}
-	visible = obj->state == KVS_VISIBLE;
-	pages = object_hide(obj, &writes);
-	kvs_object_unlock(obj);
-
-	count_kill(obj, visible, pages, why);
-	object_bury(obj, &writes);
-	return true;
-}
-
-/**
- * kvs_object_evict() - kill an object if it is still a leaf that nobody holds
- * @obj: with a reference of the caller's
- *
- * Return: true if it was evicted.
- */
-bool kvs_object_evict(struct kvs_object *obj)
-{
-	HLIST_HEAD(writes);
-	u64 pages;
-
-	kvs_object_lock(obj);
-	if (obj->state != KVS_VISIBLE || kvs_object_has_children(obj) ||
-	    kvs_object_held(obj, 1)) {
-		kvs_object_unlock(obj);
-		return false;
-	}
-	pages = object_hide(obj, &writes);
-	kvs_object_unlock(obj);
-
-	count_kill(obj, true, pages, KVS_KILL_EVICT);
-	object_bury(obj, &writes);
-	return true;
-}
-
-/**
- * kvs_object_collect() - kill an object that is not visible and nobody fills
- * @obj: with a reference of the caller's
- *
- * Return: true if it was killed; false if it has children, a living client's
- * part, is visible, or is dying already.
- */
-bool kvs_object_collect(struct kvs_object *obj)
-{
-	HLIST_HEAD(writes);
-	bool filling, ok;
-	u64 pages = 0;
-
-	kvs_object_lock(obj);
-	filling = obj->state == KVS_FILLING;
-	ok = (filling ? hlist_empty(&obj->writes) : obj->state == KVS_WAITING) &&
-	     !kvs_object_has_children(obj) && !(obj->flags & KVS_OBJ_REMOVING);
-	if (ok)
-		pages = object_hide(obj, &writes);
-	kvs_object_unlock(obj);
-	if (!ok)
-		return false;
-
-	count_kill(obj, false, pages, filling ? KVS_KILL_COLLECT : KVS_KILL_WITH_PARENT);
-	object_bury(obj, &writes);
-	return true;
-}
-
-/**
- * kvs_object_deepest() - go down the first children to one that has none
- * @obj: with a reference of the caller's, which stays
- *
- * Return: @obj or a descendant, with a reference.
- */
-struct kvs_object *kvs_object_deepest(struct kvs_object *obj)
-{
-	struct kvs_object *cur = obj, *child;
-
-	refcount_inc(&cur->refs);
-	for (;;) {
-		spin_lock(&cur->lock);
-		child = hlist_entry_safe(cur->children.first ?: cur->waiting.first,
-					 struct kvs_object, sibling);
-		if (child)
-			refcount_inc(&child->refs);
-		spin_unlock(&cur->lock);
-		if (!child)
-			return cur;
-		kvs_object_put(cur);
-		cur = child;
-		cond_resched();
-	}
-}
-
-/* A child of @obj, marked so that it takes no children; with a reference. */
-static struct kvs_object *removing_child(struct kvs_object *obj)
-{
-	struct kvs_object *child;
-
-	spin_lock(&obj->lock);
-	obj->flags |= KVS_OBJ_REMOVING;
-	child = hlist_entry_safe(obj->children.first ?: obj->waiting.first,
-				 struct kvs_object, sibling);
-	if (child) {
-		spin_lock_nested(&child->lock, SINGLE_DEPTH_NESTING);
-		child->flags |= KVS_OBJ_REMOVING;
-		refcount_inc(&child->refs);
-		spin_unlock(&child->lock);
-	}
-	spin_unlock(&obj->lock);
-	return child;
-}
-
-/**
- * kvs_object_kill_tree() - kill an object and all that descend from it
- * @root: with a reference of the caller's
- * @why:  for the counters
- *
- * Deepest first, so that no child is visible without its parent (I9). No object
- * can join a subtree once its root is marked, so this ends.
- */
-void kvs_object_kill_tree(struct kvs_object *root, enum kvs_kill_why why)
-{
-	struct kvs_object *cur = root, *next;
-
-	for (;;) {
-		next = removing_child(cur);
-		if (next) {
-			cur = next;
-			continue;
-		}
-		kvs_object_kill(cur, cur == root ? why : KVS_KILL_WITH_PARENT);
-		if (cur == root)
-			return;
-		next = cur->parent;
-		kvs_object_put(cur);
-		cur = next;
-		cond_resched();
-	}
-}
-
-/**
- * kvs_object_remove() - remove an object on request
- * @obj: with a reference of the caller's
- *
- * Return: 0; -EBUSY if a living client is filling it; -ENOENT if another
- * request was first. It is hidden in any case but the second.
- */
-int kvs_object_remove(struct kvs_object *obj)
-{
-	int ret = 0;
-
-	spin_lock(&obj->lock);
-	if (obj->state == KVS_FILLING && !hlist_empty(&obj->writes))
-		ret = -EBUSY;
-	else if (obj->state == KVS_DYING || (obj->flags & KVS_OBJ_REMOVING))
-		ret = -ENOENT;
-	else
-		obj->flags |= KVS_OBJ_REMOVING;
-	spin_unlock(&obj->lock);
-	if (ret != -EBUSY)
-		kvs_object_kill_tree(obj, KVS_KILL_REMOVE);
-	return ret;
 }
 
 /**
@@ -638,37 +589,15 @@ void kvs_object_absence(const struct kvs_object *obj, struct kvstash_result *r)
 	u16 present = READ_ONCE(obj->nr_present);
 
 	/* Visible by now: it was in flight when the caller looked. */
-	if (state == KVS_VISIBLE ||
+	if (state == KVS_VISIBLE || state == KVS_JOINED ||
 	    (state == KVS_FILLING && READ_ONCE(obj->nr_in_flight)))
 		kvs_result(r, -ENOENT, KVSTASH_R_IN_FLIGHT, present);
 	else if (state == KVS_FILLING)
 		kvs_result(r, -ENOENT, KVSTASH_R_INCOMPLETE, present);
 	else if (state == KVS_WAITING)
 		kvs_result(r, -ENOENT, KVSTASH_R_PARENT_PENDING, present);
+	else if (state == KVS_TIMED)
+		kvs_result(r, -ENOENT, KVSTASH_R_EXPIRED, 0);
 	else
 		kvs_result(r, -ENOENT, KVSTASH_R_MISS, 0);
-}
-
-/**
- * kvs_object_settle() - look at an object after one of its writes ended
- * @obj: with a reference of the caller's; no lock held
- *
- * Nobody fills it any more: without a committed part it goes at once, else it
- * is idle.
- */
-void kvs_object_settle(struct kvs_object *obj)
-{
-	bool empty = false;
-
-	spin_lock(&obj->lock);
-	if (obj->state == KVS_FILLING && hlist_empty(&obj->writes)) {
-		empty = !obj->nr_present;
-		if (empty)
-			obj->flags |= KVS_OBJ_REMOVING;
-		else
-			kvs_evict_list_idle(obj);
-	}
-	spin_unlock(&obj->lock);
-	if (empty)
-		kvs_object_kill_tree(obj, KVS_KILL_EMPTY);
 }

@@ -66,6 +66,8 @@ enum kvs_pool_count {
  * @meta_bytes: memory of objects, beside the pages and the index
  * @objects_hint: objects that the index is laid out for
  * @proc:       its file
+ * @held_leased: of the pages held those that are leased, about: what is hidden
+ *              and leased as a whole
  * @no_space:   puts refused for lack of space
  * @direct:     puts that had to evict by themselves
  */
@@ -92,6 +94,7 @@ struct kvs_pool {
 	struct delayed_work collect;
 	struct percpu_counter meta_bytes;
 	struct proc_dir_entry *proc;
+	atomic64_t held_leased;
 	atomic64_t no_space;
 	atomic64_t direct;
 };

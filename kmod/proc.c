@@ -74,11 +74,17 @@ static int ns_show(struct seq_file *m, void *v)
 	show(m, "quota_bytes", ns->config.quota_bytes);
 	show(m, "quota_objects", ns->config.quota_objects);
 	show(m, "lease_budget_bytes", ns->config.lease_bytes);
+	show(m, "pin_quota_bytes", ns->config.pin_bytes);
 	show(m, "incomplete_timeout_ms", ns->config.incomplete_ms);
 	show(m, "bytes", atomic64_read(&ns->pages) << KVS_PAGE_SHIFT);
 	show(m, "objects", atomic64_read(&ns->objects));
 	show(m, "visible", atomic64_read(&ns->visible));
 	show(m, "proven_bytes", atomic64_read(&ns->proven) << KVS_PAGE_SHIFT);
+	show(m, "leased_bytes", atomic64_read(&ns->leased) << KVS_PAGE_SHIFT);
+	show(m, "leases", atomic64_read(&ns->leases));
+	show(m, "pinned_bytes", atomic64_read(&ns->pinned) << KVS_PAGE_SHIFT);
+	show(m, "groups_filling", atomic64_read(&ns->filling));
+	show(m, "groups_complete", atomic64_read(&ns->whole));
 	show(m, "clients", atomic_read(&ns->clients));
 	kvs_ns_sum(ns, &sum);
 	for (i = 0; i < KVS_NR_STATS; i++)

@@ -17,7 +17,9 @@
 #include "client.h"
 #include "copy.h"
 #include "evict.h"
+#include "group.h"
 #include "result.h"
+#include "ttl.h"
 #include "write.h"
 
 static struct kmem_cache *write_cache;
@@ -102,6 +104,25 @@ static void write_join(struct kvs_write *write, struct kvs_object *obj)
 	WRITE_ONCE(write->obj, obj);
 	refcount_inc(&write->refs);
 	hlist_add_head(&write->obj_node, &obj->writes);
+	if (obj->flags & KVS_OBJ_IN_GROUP)
+		obj->parent->group->writers++;
+}
+
+/* Take @write off a list of its object's; kvs_object_lock() held. */
+static void write_leave_object(struct kvs_write *write)
+{
+	struct kvs_object *obj = write->obj;
+
+	hlist_del_init(&write->obj_node);
+	if (obj->flags & KVS_OBJ_IN_GROUP)
+		obj->parent->group->writers--;
+}
+
+/* It takes part in what its group does: the group must be there, too. */
+static bool object_going(const struct kvs_object *obj)
+{
+	return obj->state == KVS_DYING ||
+	       (kvs_object_is_member(obj) && obj->parent->state == KVS_DYING);
 }
 
 /* Join an object that is there. Return -EAGAIN if it died meanwhile. */
@@ -111,8 +132,8 @@ static int write_join_existing(struct kvs_write *write, struct kvs_object *obj,
 	struct kvs_part *part = kvs_object_part(obj, write->part);
 	int ret = 0;
 
-	spin_lock(&obj->lock);
-	if (obj->state == KVS_DYING) {
+	kvs_object_lock(obj);
+	if (object_going(obj)) {
 		ret = -EAGAIN;
 	} else if (part->state == KVS_PART_COMMITTED && part->len != write->len) {
 		ret = kvs_result(r, -EXDEV, KVSTASH_R_MISMATCH_LENGTH, part->len);
@@ -125,22 +146,71 @@ static int write_join_existing(struct kvs_write *write, struct kvs_object *obj,
 		ret = kvs_result(r, -EBUSY, KVSTASH_R_IN_FLIGHT, 0);
 	} else {
 		kvs_evict_unlist(obj);
+		if (kvs_object_is_member(obj) && kvs_object_fills(obj->parent))
+			kvs_evict_unlist(obj->parent);
 		write_join(write, obj);
 	}
-	spin_unlock(&obj->lock);
+	kvs_object_unlock(obj);
 	return ret;
 }
 
-static struct kvs_object *find_parent(const struct kvs_identity *id, struct kvstash_result *r)
+/* Undo write_join() of an object that nobody has seen, and forget it. */
+static void write_discard(struct kvs_write *write, struct kvs_object *obj)
 {
-	struct kvs_object *parent;
+	hlist_del_init(&write->obj_node);
+	WRITE_ONCE(write->obj, NULL);
+	refcount_dec(&write->refs);
+	refcount_dec(&obj->refs);
+	kvs_object_discard(obj);
+}
 
-	if (!id->parent.len)
-		return NULL;
-	parent = kvs_index_get(&id->parent);
-	if (parent || id->root_if_no_parent)
-		return parent;
-	return ERR_PTR(kvs_result(r, -ENOENT, KVSTASH_R_PARENT_MISS, 0));
+/*
+ * A parent for a new object: that of the chain, or its group, if the index there
+ * is free. -EEXIST with *@there: the object has just been made by another.
+ */
+static int write_parent(const struct kvs_identity *id, struct kvs_object **parent,
+			struct kvs_object **there, struct kvstash_result *r)
+{
+	int ret;
+
+	if (!id->group.len) {
+		*parent = kvs_parent_get(id, r);
+		return PTR_ERR_OR_ZERO(*parent);
+	}
+	ret = kvs_group_get(id, parent, r);
+	if (ret || !kvs_group_index_taken(*parent, id->member))
+		return ret;
+	/* Who has it was in the index before he took it. */
+	*there = kvs_index_get(&id->key);
+	if (*there)
+		ret = -EEXIST;
+	else
+		ret = kvs_result(r, -EXDEV, KVSTASH_R_MISMATCH_INDEX, id->member);
+	kvs_object_put(*parent);
+	return ret;
+}
+
+/* Make the object a child of its parent, or a member of its group. */
+static int write_attach(struct kvs_object *obj, struct kvstash_result *r)
+{
+	struct kvs_object *group = obj->parent;
+	int ret;
+
+	if (!kvs_object_is_member(obj)) {
+		if (!kvs_object_attach(obj))
+			return 0;
+		/* Others may have joined it: their writes die with it, and this one. */
+		kvs_object_kill_tree(obj, KVS_KILL_EMPTY);
+		return -EAGAIN;
+	}
+	ret = kvs_group_join(obj);
+	if (!ret)
+		return 0;
+	if (ret == -EXDEV)
+		kvs_result(r, ret, KVSTASH_R_MISMATCH_INDEX, obj->index);
+	kvs_object_kill(obj, KVS_KILL_EMPTY);
+	kvs_group_settle(group);
+	return ret == -EXDEV ? ret : -EAGAIN;
 }
 
 /*
@@ -151,38 +221,48 @@ static struct kvs_object *find_parent(const struct kvs_identity *id, struct kvst
 static int write_create(struct kvs_write *write, const struct kvs_identity *id,
 			struct kvs_object **there, struct kvstash_result *r)
 {
-	struct kvs_object *parent = find_parent(id, r), *obj;
+	struct kvs_object *parent, *obj;
 	int ret;
 
-	if (IS_ERR(parent))
-		return PTR_ERR(parent);
-	ret = kvs_reclaim_object(id->key.ns, parent, r);
-	if (ret) {
-		kvs_object_put(parent);
+	ret = write_parent(id, &parent, there, r);
+	if (ret)
 		return ret;
+	/* A group that was made for this one is to go with it. */
+	if (id->group.len)
+		refcount_inc(&parent->refs);
+	ret = kvs_object_make(id, parent, &obj, r);
+	if (!ret) {
+		write_join(write, obj);
+		*there = kvs_index_insert(obj);
+		if (*there) {
+			write_discard(write, obj);
+			ret = -EEXIST;
+		} else {
+			ret = write_attach(obj, r);
+		}
 	}
-	obj = kvs_object_alloc(id, parent);
-	if (!obj) {
-		atomic64_dec(&id->key.ns->objects);
+	if (id->group.len) {
+		if (ret)
+			kvs_group_settle(parent);
 		kvs_object_put(parent);
-		return kvs_result(r, -ENOMEM, KVSTASH_R_NO_MEMORY, 0);
 	}
-	write_join(write, obj);
-	*there = kvs_index_insert(obj);
-	if (*there) {
-		/* Nobody has seen it: undo write_join() and forget it. */
-		hlist_del_init(&write->obj_node);
-		WRITE_ONCE(write->obj, NULL);
-		refcount_dec(&write->refs);
-		refcount_dec(&obj->refs);
-		kvs_object_discard(obj);
-		return -EEXIST;
-	}
-	if (!kvs_object_attach(obj))
-		return 0;
-	/* Others may have joined it: their writes die with it, and this one. */
-	kvs_object_kill_tree(obj, KVS_KILL_EMPTY);
-	return -EAGAIN;
+	return ret;
+}
+
+/* Nobody can see @obj any more: make way for another of its key. */
+static bool write_expires(struct kvs_object *obj)
+{
+	struct kvs_object *unit = kvs_object_unit(obj);
+
+	if (likely(!READ_ONCE(obj->expires) && !READ_ONCE(unit->expires)))
+		return false;
+	if (kvs_object_expired(obj))
+		kvs_object_expire(obj);
+	else if (kvs_object_expired(unit))
+		kvs_object_expire(unit);
+	else
+		return false;
+	return true;
 }
 
 /* Give @write its part of the object that @id names. */
@@ -196,13 +276,19 @@ static int write_place(struct kvs_write *write, const struct kvs_identity *id,
 		if (ret != -EEXIST)
 			return ret;
 	}
+	if (write_expires(obj)) {
+		kvs_object_put(obj);
+		return -EAGAIN;
+	}
 	r->reason = kvs_object_mismatch(obj, id, &r->detail);
 	if (r->reason)
 		ret = kvs_result(r, -EXDEV, r->reason, r->detail);
 	else
 		ret = write_join_existing(write, obj, r);
-	if (r->reason == KVSTASH_R_EXISTS && kvs_object_visible(obj))
+	if (r->reason == KVSTASH_R_EXISTS && kvs_object_visible(obj)) {
 		WRITE_ONCE(obj->used, ktime_get_ns());
+		WRITE_ONCE(kvs_object_unit(obj)->used, ktime_get_ns());
+	}
 	kvs_object_put(obj);
 	return ret;
 }
@@ -327,7 +413,7 @@ int kvs_write_begin(struct kvs_client *client, const struct kvs_identity *id,
 		return ret;
 
 	ret = write_alloc_pages(write, r);
-	if (!ret && (handle || id->parts > 1))
+	if (!ret && (handle || id->parts > 1 || id->group.len))
 		ret = write_register(write) ? kvs_result(r, -ENOMEM, KVSTASH_R_NO_MEMORY, 0) :
 					      write_check_alive(write, r);
 	if (ret) {
@@ -349,10 +435,10 @@ static u8 write_end(struct kvs_write *write, bool contribution)
 	bool listed;
 	u8 was;
 
-	spin_lock(&obj->lock);
+	kvs_object_lock(obj);
 	was = write->state;
 	if (was == KVS_WRITE_COMMITTED && !contribution) {
-		spin_unlock(&obj->lock);
+		kvs_object_unlock(obj);
 		return was;
 	}
 	if (was == KVS_WRITE_OPEN) {
@@ -362,8 +448,8 @@ static u8 write_end(struct kvs_write *write, bool contribution)
 	}
 	listed = !hlist_unhashed(&write->obj_node);
 	if (listed)
-		hlist_del_init(&write->obj_node);
-	spin_unlock(&obj->lock);
+		write_leave_object(write);
+	kvs_object_unlock(obj);
 
 	write_unregister(write, was == KVS_WRITE_OPEN ? KVS_WRITE_ABORTED : was);
 	if (listed) {
@@ -457,7 +543,7 @@ static int commit_check(const struct kvs_write *write, struct kvstash_result *r)
 	if (write->state != KVS_WRITE_OPEN)
 		return write_refuse(write->state, r);
 	/* Killed a moment ago; kvs_write_orphan() is about to say so. */
-	if (write->obj->state != KVS_FILLING)
+	if (write->obj->state != KVS_FILLING || object_going(write->obj))
 		return write_refuse(KVS_WRITE_DEAD, r);
 	if (write->users)
 		return kvs_result(r, -EBUSY, KVSTASH_R_WRITING, 0);
@@ -495,7 +581,7 @@ static void commit_part(struct kvs_write *write, struct kvs_object *obj)
 int kvs_write_commit(struct kvs_write *write, u64 now, struct kvstash_result *r)
 {
 	struct kvs_object *obj = write->obj;
-	bool visible = false;
+	bool visible = false, whole = false;
 	HLIST_HEAD(done);
 	int ret;
 
@@ -503,7 +589,11 @@ int kvs_write_commit(struct kvs_write *write, u64 now, struct kvstash_result *r)
 	ret = commit_check(write, r);
 	if (!ret) {
 		commit_part(write, obj);
-		if (obj->nr_present == obj->nr_parts) {
+		if (obj->nr_present != obj->nr_parts) {
+			/* others are to come */
+		} else if (unlikely(kvs_object_is_member(obj))) {
+			whole = kvs_group_member_done(obj, &done);
+		} else {
 			hlist_move_list(&obj->writes, &done);
 			visible = kvs_object_publish(obj, now);
 		}
@@ -517,6 +607,8 @@ int kvs_write_commit(struct kvs_write *write, u64 now, struct kvstash_result *r)
 	kvs_write_orphan(obj, &done);
 	if (visible)
 		kvs_object_published(obj);
+	if (whole)
+		kvs_group_complete(obj->parent);
 	return 0;
 }
 
@@ -534,15 +626,15 @@ void kvs_write_orphan(struct kvs_object *obj, struct hlist_head *writes)
 	u8 fate = KVS_WRITE_DEAD;
 
 	for (;;) {
-		spin_lock(&obj->lock);
+		kvs_object_lock(obj);
 		write = hlist_entry_safe(writes->first, struct kvs_write, obj_node);
 		if (write) {
-			hlist_del_init(&write->obj_node);
+			write_leave_object(write);
 			if (write->state == KVS_WRITE_OPEN)
 				write->state = KVS_WRITE_DEAD;
 			fate = write->state;
 		}
-		spin_unlock(&obj->lock);
+		kvs_object_unlock(obj);
 		if (!write)
 			return;
 		write_unregister(write, fate);

@@ -37,9 +37,13 @@
 #define KVSTASH_PARTS_MAX	1024		/* parts of an object */
 #define KVSTASH_PART_BYTES_MAX	_BITULL(36)	/* bytes of a part */
 #define KVSTASH_WRITE_GAPS_MAX	1024		/* separate runs of a reserved part */
+#define KVSTASH_MEMBERS_MAX	65535		/* members of a group */
 
 /* Kinds of object; a key is unique per (namespace, kind). */
 #define KVSTASH_KIND_PAGE	0	/* paged KV, keyed by a prefix's content */
+#define KVSTASH_KIND_GROUP	1	/* what shares visibility and lifetime; made by
+					 * the puts of its members, has no bytes
+					 */
 
 /**
  * enum kvstash_reason - what an errno alone cannot tell
@@ -83,6 +87,9 @@ enum kvstash_reason {
 	KVSTASH_R_PARENT_SELF = 20,	/* ELOOP: an object as its own parent */
 	KVSTASH_R_ALIGN = 21,		/* EINVAL: array address not aligned to 8 */
 	KVSTASH_R_NAME = 22,		/* EINVAL: name empty, too long, characters */
+	KVSTASH_R_MEMBERS = 23,		/* EINVAL: member count [the limit] */
+	KVSTASH_R_MEMBER_INDEX = 24,	/* EINVAL: member index [the member count] */
+	KVSTASH_R_PIN = 25,		/* EINVAL: unknown kind of pin */
 	/* what is there */
 	KVSTASH_R_MISS = 32,		/* ENOENT: no such key */
 	KVSTASH_R_IN_FLIGHT = 33,	/* ENOENT (get, exists), EBUSY (put of a
@@ -92,18 +99,40 @@ enum kvstash_reason {
 	KVSTASH_R_PARENT_PENDING = 35,	/* ENOENT: complete, waits for its parent */
 	KVSTASH_R_EXISTS = 36,		/* EEXIST: object visible, or part there */
 	KVSTASH_R_PARENT_MISS = 37,	/* ENOENT: parent not there */
+	KVSTASH_R_EXPIRED = 38,		/* ENOENT: its time to live has ended */
+	KVSTASH_R_GROUP_INCOMPLETE = 39,
+					/* ENOENT: the object is complete, its group
+					 * is not [members present]; or a group that
+					 * lacks members
+					 */
+	KVSTASH_R_PARENT_MEMBER = 40,	/* EINVAL: the parent is a member: name its
+					 * group
+					 */
+	KVSTASH_R_GROUP_ATOMIC = 41,	/* EINVAL: removal of one member of an atomic
+					 * group
+					 */
+	KVSTASH_R_NO_MEMBER = 42,	/* EINVAL: removal as a member of what is none */
 	/* another identity for the same key: EXDEV, nothing changed */
 	KVSTASH_R_MISMATCH_PARTS = 48,	/* [part count there] */
 	KVSTASH_R_MISMATCH_MANIFEST = 49,
 	KVSTASH_R_MISMATCH_PARENT = 50,
 	KVSTASH_R_MISMATCH_TAG = 51,
 	KVSTASH_R_MISMATCH_LENGTH = 52,	/* part there with another length [length] */
+	KVSTASH_R_MISMATCH_GROUP = 53,	/* in another group, in one, or in none */
+	KVSTASH_R_MISMATCH_MEMBERS = 54, /* the group expects [member count there] */
+	KVSTASH_R_MISMATCH_INDEX = 55,	/* object there under [index], or the index
+					 * [index] is another object's
+					 */
+	KVSTASH_R_MISMATCH_FLAGS = 56,	/* atomic there and plain here, or the reverse */
+	KVSTASH_R_MISMATCH_TTL = 57,	/* [milliseconds there] */
 	/* room */
 	KVSTASH_R_NO_SPACE = 64,	/* ENOSPC: nothing to evict [bytes missing] */
 	KVSTASH_R_TOO_LARGE = 65,	/* EFBIG: larger than the pool [pool bytes] */
 	KVSTASH_R_QUOTA_BYTES = 66,	/* EDQUOT: [bytes missing] */
 	KVSTASH_R_QUOTA_OBJECTS = 67,	/* EDQUOT: [the quota] */
 	KVSTASH_R_NO_MEMORY = 68,	/* ENOMEM: kernel memory beside the pool */
+	KVSTASH_R_LEASE_BUDGET = 69,	/* EDQUOT: lease not taken [bytes missing] */
+	KVSTASH_R_PIN_QUOTA = 70,	/* EDQUOT: hard pin not set [bytes missing] */
 	/* handles */
 	KVSTASH_R_HANDLE_UNKNOWN = 80,	/* EBADF: never given out */
 	KVSTASH_R_HANDLE_STALE = 81,	/* ESTALE: of another load of the module */
@@ -115,6 +144,7 @@ enum kvstash_reason {
 	KVSTASH_R_UNWRITTEN = 87,	/* EINVAL: not all bytes written [missing] */
 	KVSTASH_R_GAPS = 88,		/* ENOBUFS: too many separate runs [limit] */
 	KVSTASH_R_REMOVED = 89,		/* EIDRM: object removed with its parent */
+	KVSTASH_R_RELEASED = 90,	/* EALREADY: lease released before */
 	/* the rest */
 	KVSTASH_R_INTERRUPTED = 96,	/* EINTR: a signal came before this entry */
 	KVSTASH_R_PERMISSION = 97,	/* EACCES: namespace does not allow it */
@@ -135,11 +165,12 @@ struct kvstash_result {
 };
 
 /**
- * struct kvstash_handle - a reserved part
- * @client: the client that reserved it; unique over all loads of the module
- * @seq:    counts the client's reservations
+ * struct kvstash_handle - a reserved part, or a lease
+ * @client: the client that has it; unique over all loads of the module
+ * @seq:    counts the client's reservations; those of leases are others
  *
- * Valid for its client until COMMIT, ABORT or the close of the file.
+ * Valid for its client until COMMIT, ABORT, RELEASE or the close of the file. All
+ * zero: none.
  */
 struct kvstash_handle {
 	__aligned_u64 client;
@@ -224,7 +255,7 @@ struct kvstash_bind {
 };
 
 /**
- * struct kvstash_batch - header of PUT, RESERVE, WRITE, COMMIT, ABORT, GET
+ * struct kvstash_batch - header of PUT, RESERVE, WRITE, COMMIT, ABORT, GET, RELEASE
  * @size:     sizeof(struct kvstash_batch)
  * @flags:    0
  * @entries:  address of the entry array, aligned to 8
@@ -252,6 +283,12 @@ struct kvstash_batch {
 #define KVSTASH_PUT_ROOT_IF_NO_PARENT	_BITUL(0) /* a missing parent is no error:
 						   * the object starts a chain
 						   */
+#define KVSTASH_PUT_ATOMIC		_BITUL(1) /* the group is atomic */
+#define KVSTASH_PUT_NO_LINGER		_BITUL(2) /* incomplete, the object and its
+						   * group go with their last writer,
+						   * not after the namespace's
+						   * incomplete_timeout
+						   */
 
 /**
  * struct kvstash_put - entry of PUT and RESERVE: one part of an object
@@ -272,13 +309,24 @@ struct kvstash_batch {
  * @key_len:    1 to KVSTASH_KEY_MAX
  * @parent_len: likewise, or 0 without a parent
  * @tag_len:    0 to KVSTASH_TAG_MAX; 0: no tag, whatever @tag is
- * @kind:       KVSTASH_KIND_*
+ * @kind:       KVSTASH_KIND_PAGE
+ * @parent_kind: KVSTASH_KIND_*
+ * @ttl_ms:     time to live in milliseconds from when it is visible; 0: no end.
+ *              No object outlives its parent
+ * @group:      address of the key of the group, or 0: in none
+ * @group_len:  1 to KVSTASH_KEY_MAX, or 0 without a group
+ * @member:     index of this object in its group
+ * @members:    members of the group, 1 to KVSTASH_MEMBERS_MAX; 0 without a group
  * @reserved:   0
- * @reserved2:  0
  *
- * Parts, parent, manifest and tag are the key's identity: fixed by the first
- * part, and another answer is KVSTASH_R_MISMATCH_*. The object is visible when
- * all parts are committed and its parent is visible.
+ * Parts, parent, manifest, tag, time to live and place in a group are the key's
+ * identity: fixed by the first part, and another answer is KVSTASH_R_MISMATCH_*.
+ * The object is visible when all parts are committed and its parent is visible.
+ *
+ * In a group, @parent is that of the group: a page in no group, or a group. The
+ * members of an atomic group are visible from the moment on in which the last of
+ * them is complete and the parent is visible, and not before; those of a plain
+ * one each by itself. Groups are evicted and removed as a whole.
  */
 struct kvstash_put {
 	struct kvstash_result r;
@@ -297,8 +345,13 @@ struct kvstash_put {
 	__u16 parent_len;
 	__u16 tag_len;
 	__u8 kind;
-	__u8 reserved;
-	__u32 reserved2;
+	__u8 parent_kind;
+	__u32 ttl_ms;
+	__aligned_u64 group;
+	__u16 group_len;
+	__u16 member;
+	__u16 members;
+	__u16 reserved;
 };
 
 /**
@@ -324,9 +377,9 @@ struct kvstash_write {
 };
 
 /**
- * struct kvstash_end - entry of COMMIT and ABORT
+ * struct kvstash_end - entry of COMMIT, ABORT and RELEASE
  * @r:        out
- * @handle:   the part; COMMIT needs all its bytes written
+ * @handle:   the part, for COMMIT with all its bytes written; RELEASE: the lease
  * @flags:    0
  * @reserved: 0
  */
@@ -339,6 +392,12 @@ struct kvstash_end {
 
 /* kvstash_get.flags */
 #define KVSTASH_GET_RANGES	_BITUL(0)	/* @buf is an array of kvstash_range */
+#define KVSTASH_GET_LEASE	_BITUL(1)	/* take a lease, too; without a buffer it
+						 * is all that is asked for
+						 */
+#define KVSTASH_GET_BY_LEASE	_BITUL(2)	/* the object of @lease, visible or not;
+						 * @key, @key_len, @kind are 0
+						 */
 
 /**
  * struct kvstash_get - entry of GET
@@ -356,6 +415,8 @@ struct kvstash_end {
  * @kind:     KVSTASH_KIND_*
  * @reserved: 0
  * @reserved2: 0
+ * @lease:    KVSTASH_GET_LEASE: out, if @r.res is 0. KVSTASH_GET_BY_LEASE: in.
+ *            Else not looked at
  *
  * Ranges are all checked before a byte moves. If the caller's memory faults,
  * @r.detail bytes had been written before.
@@ -373,24 +434,43 @@ struct kvstash_get {
 	__u8 kind;
 	__u8 reserved;
 	__u32 reserved2;
+	struct kvstash_handle lease;
 };
 
-/* kvstash_exists.state */
+/* kvstash_exists.state, and of a group */
 #define KVSTASH_STATE_ABSENT	0	/* no such key */
 #define KVSTASH_STATE_FILLING	1	/* parts missing or in flight */
 #define KVSTASH_STATE_WAITING	2	/* complete, its parent is not visible yet */
 #define KVSTASH_STATE_VISIBLE	3
+#define KVSTASH_STATE_EXPIRED	4	/* hidden; its memory is about to be free */
+
+/* kvstash_exists.group_flags */
+#define KVSTASH_GROUP_ATOMIC	1
+
+/* kvstash_keys.pin, kvstash_exists.pin */
+#define KVSTASH_PIN_NONE	0
+#define KVSTASH_PIN_SOFT	1	/* evicted after all that is not pinned */
+#define KVSTASH_PIN_HARD	2	/* never evicted; within the namespace's quota */
 
 /**
- * struct kvstash_exists - result of EXISTS (and of REMOVE: @r only)
+ * struct kvstash_exists - result of EXISTS (and of REMOVE and PIN: @r only)
  * @r:        0 if visible, else ENOENT with the reason
  * @object_size: length of all parts; what is known so far if not visible
  * @manifest: digest, zeros if none was named
  * @parts:    parts of the object
  * @parts_present: parts committed
  * @tag_len:  bytes of the tag
- * @state:    KVSTASH_STATE_*
+ * @state:    KVSTASH_STATE_*; of a member of an atomic group that is complete
+ *            itself: that of its group
+ * @pin:      KVSTASH_PIN_*, of the group if it is in one
+ * @members:  members of its group, or of the group if @kind is
+ *            KVSTASH_KIND_GROUP; 0: in none
+ * @members_present: of these complete
+ * @group_state: KVSTASH_STATE_* of the group; FILLING while members are missing
+ * @group_flags: KVSTASH_GROUP_*
  * @reserved: 0
+ *
+ * Answers of one call about the members of an atomic group are of one moment.
  */
 struct kvstash_exists {
 	struct kvstash_result r;
@@ -400,37 +480,60 @@ struct kvstash_exists {
 	__u16 parts_present;
 	__u16 tag_len;
 	__u8 state;
-	__u8 reserved;
+	__u8 pin;
+	__u16 members;
+	__u16 members_present;
+	__u8 group_state;
+	__u8 group_flags;
+	__u16 reserved;
 };
 
+/* kvstash_keys.flags */
+#define KVSTASH_KEYS_LEASE	_BITUL(0)	/* EXISTS, LOOKUP: lease what is visible */
+#define KVSTASH_KEYS_MEMBER	_BITUL(1)	/* REMOVE: only this member of a plain
+						 * group, not the group
+						 */
+
 /**
- * struct kvstash_keys - argument of EXISTS, REMOVE and LOOKUP
+ * struct kvstash_keys - argument of EXISTS, REMOVE, LOOKUP and PIN
  * @size:     sizeof(struct kvstash_keys)
- * @flags:    0
+ * @flags:    KVSTASH_KEYS_*
  * @keys:     address of the key bytes, one key after the other
  * @lens:     address of @count 16-bit lengths, or 0: each key has @key_len bytes
- * @results:  EXISTS, REMOVE: address of @count results. LOOKUP: 0
+ * @results:  EXISTS, REMOVE, PIN: address of @count results. LOOKUP: 0
  * @tags:     EXISTS: address of @count areas of KVSTASH_TAG_MAX bytes for the
- *            tags, or 0. REMOVE, LOOKUP: 0
- * @bytes:    out, LOOKUP: bytes of the objects in the run
+ *            tags, or 0. Else 0
+ * @bytes:    out, LOOKUP: bytes of the objects in the run; bytes missing if the
+ *            call fails with KVSTASH_R_LEASE_BUDGET
  * @count:    keys, 1 to KVSTASH_BATCH_MAX
- * @stride:   EXISTS, REMOVE: size of a result as the caller knows it, a
+ * @stride:   EXISTS, REMOVE, PIN: size of a result as the caller knows it, a
  *            multiple of 8. LOOKUP: 0
  * @key_len:  1 to KVSTASH_KEY_MAX, or 0 with @lens
  * @kind:     KVSTASH_KIND_*
- * @reserved: 0
+ * @pin:      PIN: KVSTASH_PIN_*. Else 0
  * @done:     out: keys that were carried out
  * @reason:   out: if the call fails, enum kvstash_reason. LOOKUP: else why the
  *            run ends before @count, KVSTASH_R_OK if it does not
  * @field:    out: if the call fails, offset of the refused member
  * @run:      out, LOOKUP: visible keys from the first on without a gap
- * @reserved2: 0
+ * @reserved: 0
+ * @leases:   KVSTASH_KEYS_LEASE: address of @count struct kvstash_handle, aligned
+ *            to 8; all zero for a key that is not leased. Else 0
  *
  * The keys and their lengths are part of the header: one that is malformed or
  * can't be read fails the call, after @done keys before its window.
  *
- * EXISTS and LOOKUP hold nothing back and are no use of an object for eviction.
- * REMOVE hides each object, and all that descend from it, before it returns.
+ * EXISTS and LOOKUP hold nothing back, unless a lease is asked for, and are no
+ * use of an object for eviction. A lease keeps its object, and the group of that,
+ * from eviction, and its bytes even from REMOVE, until RELEASE or the close of
+ * the file. It is on exactly what was reported visible: EXISTS gives
+ * KVSTASH_R_LEASE_BUDGET for a key that does not fit the budget any more, LOOKUP
+ * leases the whole run or fails and leases nothing. A group is leased as a whole;
+ * to get bytes, lease its members.
+ *
+ * REMOVE hides each object, its group, and all that descend from that, before it
+ * returns. A pin is an attribute of the object, or of its group, and no client's:
+ * it stays until another PIN or REMOVE.
  */
 struct kvstash_keys {
 	__u32 size;
@@ -444,13 +547,20 @@ struct kvstash_keys {
 	__u32 stride;
 	__u16 key_len;
 	__u8 kind;
-	__u8 reserved;
+	__u8 pin;
 	__u32 done;
 	__u32 reason;
 	__u32 field;
 	__u32 run;
-	__u32 reserved2;
+	__u32 reserved;
+	__aligned_u64 leases;
 };
+
+/* Sizes of the first version, where they are others: the least that is taken. */
+#define KVSTASH_PUT_SIZE_VER0		104
+#define KVSTASH_GET_SIZE_VER0		72
+#define KVSTASH_EXISTS_SIZE_VER0	64
+#define KVSTASH_KEYS_SIZE_VER0		80
 
 #define KVSTASH_IOC		0xBB
 
@@ -465,5 +575,7 @@ struct kvstash_keys {
 #define KVSTASH_IOC_EXISTS	_IOWR(KVSTASH_IOC, 0x48, struct kvstash_keys)
 #define KVSTASH_IOC_REMOVE	_IOWR(KVSTASH_IOC, 0x49, struct kvstash_keys)
 #define KVSTASH_IOC_LOOKUP	_IOWR(KVSTASH_IOC, 0x4a, struct kvstash_keys)
+#define KVSTASH_IOC_RELEASE	_IOWR(KVSTASH_IOC, 0x4b, struct kvstash_batch)
+#define KVSTASH_IOC_PIN		_IOWR(KVSTASH_IOC, 0x4c, struct kvstash_keys)
 
 #endif /* _UAPI_LINUX_KVSTASH_H */

@@ -71,6 +71,11 @@ enum kvstash_attr_ns {
 	KVSTASH_A_NS_BYTES,		/* u64: pool bytes charged */
 	KVSTASH_A_NS_CLIENTS,		/* u32: clients bound */
 	KVSTASH_A_NS_STATS,		/* nest of KVSTASH_A_STAT */
+	KVSTASH_A_NS_PIN_BYTES,		/* u64: quota of hard pins; in, too. 0: a quarter
+					 * of the quota or pool
+					 */
+	KVSTASH_A_NS_LEASED,		/* u64: bytes leased; out only */
+	KVSTASH_A_NS_PINNED,		/* u64: bytes pinned hard; out only */
 	__KVSTASH_A_NS_MAX,
 };
 
@@ -104,6 +109,15 @@ enum kvstash_attr_obj {
 	KVSTASH_A_OBJ_CHILDREN,		/* u32: children in the chain */
 	KVSTASH_A_OBJ_REFS,		/* u32: references now */
 	KVSTASH_A_OBJ_IDLE_MS,		/* u64: since put or the last get */
+	KVSTASH_A_OBJ_PARENT_KIND,	/* u8, absent without a parent */
+	KVSTASH_A_OBJ_GROUP,		/* binary: its group's key, absent without; filter */
+	KVSTASH_A_OBJ_MEMBER,		/* u16: index in its group, absent without */
+	KVSTASH_A_OBJ_MEMBERS,		/* u16: of the group that it is, or is in */
+	KVSTASH_A_OBJ_MEMBERS_PRESENT,	/* u16: of these complete */
+	KVSTASH_A_OBJ_GROUP_FLAGS,	/* u8: KVSTASH_GROUP_*, absent without */
+	KVSTASH_A_OBJ_LEASES,		/* u32: leases of the object, or of its group */
+	KVSTASH_A_OBJ_PIN,		/* u8: KVSTASH_PIN_*; filter */
+	KVSTASH_A_OBJ_TTL_MS,		/* u64: left to live, absent without an end */
 	__KVSTASH_A_OBJ_MAX,
 };
 
