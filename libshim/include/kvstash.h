@@ -12,13 +12,20 @@
  * as a whole did not fail says nothing about its entries: look at each @r.
  *
  * Threads: any number of threads may make calls on one client at once, and so
- * may processes that share the open file. Only kvstash_close() must be the
- * last call on a client. An entry, and the memory that it points to, must be
- * left alone by others during the call. kvstash_last_refusal() is a thread's
- * own.
+ * may processes that share the open file. A lease or a reserved part may be used
+ * and ended by any of them; if several end it at once, one does and the others
+ * are told so. Only kvstash_close() must be the last call on a client. An entry,
+ * and the memory that it points to, must be left alone by others during the
+ * call. kvstash_last_refusal() is a thread's own.
  *
  * Units: lengths and offsets are bytes; counts are entries, keys, segments,
- * ranges or parts, as named.
+ * ranges, parts or members, as named; times are milliseconds.
+ *
+ * Leases: the client owns them, as it does its parts in flight. Each handle is
+ * good for one kvstash_release(); the close of the file releases the rest.
+ *
+ * Sizes of structures are part of a symbol's version: a program that was linked
+ * to an earlier version of the library goes on to work with a later one.
  *
  * In C++ some functions have the name of a structure, as stat() does: write
  * "struct kvstash_put e;" there, too.
@@ -42,7 +49,8 @@ extern "C" {
 /**
  * struct kvstash - a client: one open file of the device
  *
- * Owns the parts that it has in flight and is bound to at most one namespace.
+ * Owns the parts that it has in flight and its leases, and is bound to at most
+ * one namespace.
  */
 struct kvstash;
 
@@ -66,7 +74,7 @@ int kvstash_open(struct kvstash **out, const char *path, int flags);
  * @fd:  the device, opened elsewhere, such as one that came over a UNIX socket
  * @out: the client; untouched if the call fails
  *
- * The binding and the parts in flight are those of the open file: whoever else
+ * The binding, parts in flight and leases are those of the open file: whoever else
  * holds a descriptor of it shares them, and they last until its last close.
  * After success the client owns @fd, else the caller still does.
  *
@@ -80,7 +88,7 @@ int kvstash_from_fd(int fd, struct kvstash **out);
  * @c: the client, or NULL
  *
  * With the last descriptor of the open file, its parts in flight are aborted
- * before this returns.
+ * and its leases released before this returns.
  */
 void kvstash_close(struct kvstash *c);
 
@@ -149,17 +157,39 @@ int kvstash_commit(struct kvstash *c, struct kvstash_end *e, unsigned int n);
 /** kvstash_abort() - give reserved parts up */
 int kvstash_abort(struct kvstash *c, struct kvstash_end *e, unsigned int n);
 
-/** kvstash_get() - copy objects, or ranges of their parts, out */
+/**
+ * kvstash_get() - copy objects, or ranges of their parts, out
+ *
+ * With KVSTASH_GET_LEASE an entry whose @r.res is 0 has a lease in @lease, too;
+ * with KVSTASH_GET_BY_LEASE it is about the object that @lease is on.
+ */
 int kvstash_get(struct kvstash *c, struct kvstash_get *e, unsigned int n);
+
+/**
+ * kvstash_release() - end leases
+ *
+ * From then on the object, unless others hold it, can be evicted, and if it was
+ * removed its bytes are free. The handle is of no more use, whatever @r says:
+ * -EALREADY if it was released before, -EBADF if it is no lease of this client's
+ * (a reserved part is none), -EPERM or -ESTALE if it is another client's or of
+ * another load of the module.
+ */
+int kvstash_release(struct kvstash *c, struct kvstash_end *e, unsigned int n);
 
 /**
  * kvstash_exists() - the facts about keys
  * @c:   the client
  * @k:   the keys, see kvstash_prep_keys(); the library sets @size, @results and
- *       @stride
+ *       @stride and clears @pin
  * @res: one result a key
  *
- * Return: the keys that were carried out, as for a batch.
+ * After kvstash_prep_keys_lease() each key with an @r.res of 0 is leased. One that
+ * is visible and does not fit the namespace's budget any more is not: -EDQUOT,
+ * KVSTASH_R_LEASE_BUDGET. Answers about the members of an atomic group are of one
+ * moment.
+ *
+ * Return: the keys that were carried out, as for a batch. If the call fails,
+ * @k->done keys were carried out, and may be leased, before.
  */
 int kvstash_exists(struct kvstash *c, struct kvstash_keys *k,
 		   struct kvstash_exists *res);
@@ -167,8 +197,12 @@ int kvstash_exists(struct kvstash *c, struct kvstash_keys *k,
 /**
  * kvstash_remove() - hide objects and all that descend from them
  * @c:   the client
- * @k:   the keys; the library sets @size, @results, @tags and @stride
+ * @k:   the keys; the library sets @size, @results and @stride and clears @tags
+ *       and @pin
  * @res: one result a key, of which only @r is used
+ *
+ * With a member of a group goes the whole group, unless
+ * kvstash_prep_keys_member() asked for the members alone.
  *
  * Return: the keys that were carried out, as for a batch.
  */
@@ -176,10 +210,32 @@ int kvstash_remove(struct kvstash *c, struct kvstash_keys *k,
 		   struct kvstash_exists *res);
 
 /**
+ * kvstash_pin() - keep objects, or groups, from eviction, or no longer
+ * @c:   the client
+ * @k:   the keys, with kvstash_prep_keys_pin(); the library sets @size, @results
+ *       and @stride and clears @tags
+ * @res: one result a key, of which only @r is used
+ *
+ * A pin is an attribute of the object and no client's: it stays after the close of
+ * the file. Of a member it is its group's. -EDQUOT, KVSTASH_R_PIN_QUOTA: the hard
+ * pin does not fit the namespace's quota, and nothing changed. -ENOENT with the
+ * reason: the object is not visible.
+ *
+ * Return: the keys that were carried out, as for a batch.
+ */
+int kvstash_pin(struct kvstash *c, struct kvstash_keys *k,
+		struct kvstash_exists *res);
+
+/**
  * kvstash_lookup() - how many keys from the first on are visible
  * @c: the client
- * @k: the keys; the library sets @size, @results, @tags and @stride. Comes back
- *     with @run, @bytes, and in @reason why the run ends before @count
+ * @k: the keys; the library sets @size, @results and @stride and clears @tags and
+ *     @pin. Comes back with @run, @bytes, and in @reason why the run ends before
+ *     @count
+ *
+ * After kvstash_prep_keys_lease() the run is leased, all of it at one moment: if it
+ * does not fit the namespace's budget the call fails with -EDQUOT and nothing is
+ * leased.
  *
  * Return: @run, or a negative errno if the call as a whole failed.
  */
@@ -197,7 +253,8 @@ int kvstash_lookup(struct kvstash *c, struct kvstash_keys *k);
  * A @count of keys above KVSTASH_BATCH_MAX is several calls, hence not one
  * moment. @k comes back as the caller filled it, but for @done, @reason and
  * @field and, of a lookup, @run and @bytes over all of its calls. A lookup
- * stops at the first gap: *@done is then its run.
+ * stops at the first gap: *@done is then its run. A lookup that leases and fails
+ * holds nothing: what its earlier calls had leased is released again.
  */
 int kvstash_put_all(struct kvstash *c, struct kvstash_put *e, size_t n,
 		    size_t *done);
@@ -211,11 +268,57 @@ int kvstash_abort_all(struct kvstash *c, struct kvstash_end *e, size_t n,
 		      size_t *done);
 int kvstash_get_all(struct kvstash *c, struct kvstash_get *e, size_t n,
 		    size_t *done);
+int kvstash_release_all(struct kvstash *c, struct kvstash_end *e, size_t n,
+			size_t *done);
 int kvstash_exists_all(struct kvstash *c, struct kvstash_keys *k,
 		       struct kvstash_exists *res, size_t *done);
 int kvstash_remove_all(struct kvstash *c, struct kvstash_keys *k,
 		       struct kvstash_exists *res, size_t *done);
+int kvstash_pin_all(struct kvstash *c, struct kvstash_keys *k,
+		    struct kvstash_exists *res, size_t *done);
 int kvstash_lookup_all(struct kvstash *c, struct kvstash_keys *k, size_t *done);
+
+/**
+ * struct kvstash_member - what an engine's key says of its place
+ * @hash_len: bytes of the prefix hash, with which the key begins
+ * @layer:    layer, or -1: the key is the hash alone
+ * @tp_rank:  tensor-parallel rank, or -1: none is named
+ * @side:     'k' or 'v', or 0 if the key is the hash alone
+ */
+struct kvstash_member {
+	size_t hash_len;
+	__s32 layer;
+	__s32 tp_rank;
+	char side;
+};
+
+/**
+ * kvstash_member_of() - read a key of the form that engines make of a hash
+ * @key: the key
+ * @len: its length in bytes
+ * @out: what it says; untouched if the call fails
+ *
+ * The forms, each of them the whole key:
+ *
+ *   <hash>  <hash>_<layer>_k  <hash>_<layer>_v
+ *   <hash>_<layer>_k_tp_<rank>  <hash>_<layer>_v_tp_<rank>
+ *
+ * <hash> is one or more hex digits of either case; <layer> and <rank> are decimal,
+ * 0 to INT32_MAX, without a sign or zeros in front. What the numbers stand for is
+ * the engine's: others write a rank where these forms have the layer, so ask only
+ * about keys that are known to be of these.
+ *
+ * A node of a radix tree over prefixes is a group whose key is the hash (see
+ * kvstash_prep_put_group()); its parent is the group of the preceding prefix. How
+ * many members there are and which index each has is not in the keys and is for
+ * the engine to say, such as (layer * 2 + (side == 'v')) * ranks + rank of
+ * layers * 2 * ranks.
+ *
+ * A pure function: any thread, no client.
+ *
+ * Return: 0, or -EINVAL for what is none of these forms.
+ */
+int kvstash_member_of(const void *key, size_t len, struct kvstash_member *out);
 
 /**
  * kvstash_reason_name() - short name of a reason, such as "no_space"
@@ -251,10 +354,11 @@ int kvstash_result_format(const struct kvstash_result *r, char *buf,
 /*
  * Builders
  *
- * Each sets all members of an entry: nothing of an earlier use remains. A
- * number too large for its member is stored as the largest that the member
- * takes, which the kernel refuses, so that nothing is cut to a valid one. The
- * kind is KVSTASH_KIND_PAGE.
+ * Each sets all members of an entry: nothing of an earlier use remains. Those
+ * named after another (kvstash_prep_put_tag()) add to what that built. A number
+ * too large for its member is stored as the largest that the member takes, which
+ * the kernel refuses, so that nothing is cut to a valid one. The kind is
+ * KVSTASH_KIND_PAGE.
  */
 
 static inline __u64 kvstash_addr(const void *p)
@@ -322,12 +426,61 @@ static inline void kvstash_prep_reserve(struct kvstash_put *e, const void *key,
 	kvstash_prep_put(e, key, key_len, NULL, len);
 }
 
-/** kvstash_prep_put_parent() - the object that precedes this one */
+/**
+ * kvstash_prep_put_parent() - the page that precedes this one
+ *
+ * Of a put into a group it is the parent of the group, and a page in no group.
+ */
 static inline void kvstash_prep_put_parent(struct kvstash_put *e,
 					   const void *parent, size_t len)
 {
 	e->parent = kvstash_addr(parent);
 	e->parent_len = kvstash_cap16(len);
+	e->parent_kind = KVSTASH_KIND_PAGE;
+}
+
+/** kvstash_prep_put_parent_group() - the group that precedes this one */
+static inline void kvstash_prep_put_parent_group(struct kvstash_put *e,
+						 const void *parent, size_t len)
+{
+	kvstash_prep_put_parent(e, parent, len);
+	e->parent_kind = KVSTASH_KIND_GROUP;
+}
+
+/**
+ * kvstash_prep_put_group() - the group that the object is in
+ * @e:         the entry
+ * @group:     the group's key
+ * @group_len: its length in bytes
+ * @member:    index of the object, from 0 on
+ * @members:   how many members the group expects, 1 to KVSTASH_MEMBERS_MAX. One
+ *             that does not fit is stored as 0, which the kernel refuses, too
+ * @flags:     KVSTASH_PUT_ATOMIC: no member is visible before all are complete;
+ *             KVSTASH_PUT_NO_LINGER; or 0. Added to those of the entry
+ *
+ * All members have to say the same of the group, its parent among that.
+ */
+static inline void kvstash_prep_put_group(struct kvstash_put *e,
+					  const void *group, size_t group_len,
+					  size_t member, size_t members,
+					  __u32 flags)
+{
+	e->group = kvstash_addr(group);
+	e->group_len = kvstash_cap16(group_len);
+	e->member = kvstash_cap16(member);
+	e->members = members > KVSTASH_MEMBERS_MAX ? 0 : (__u16)members;
+	e->flags |= flags;
+}
+
+/**
+ * kvstash_prep_put_ttl() - time to live
+ * @e:  the entry
+ * @ms: milliseconds from when the object is visible; 0: no end. More than
+ *      UINT32_MAX (49 days) are stored as that many
+ */
+static inline void kvstash_prep_put_ttl(struct kvstash_put *e, __u64 ms)
+{
+	e->ttl_ms = ms > UINT32_MAX ? UINT32_MAX : (__u32)ms;
 }
 
 /** kvstash_prep_put_part() - this is part @part of @parts */
@@ -385,7 +538,10 @@ static inline void kvstash_prep_write_segs(struct kvstash_write *e,
 	e->len = kvstash_segs_len(segs, nr);
 }
 
-/** kvstash_prep_end() - a reserved part for kvstash_commit() or _abort() */
+/**
+ * kvstash_prep_end() - a reserved part for kvstash_commit() or _abort(), or a
+ * lease for kvstash_release()
+ */
 static inline void kvstash_prep_end(struct kvstash_end *e,
 				    const struct kvstash_handle *handle)
 {
@@ -428,6 +584,32 @@ static inline void kvstash_prep_get_ranges(struct kvstash_get *e,
 	e->flags = KVSTASH_GET_RANGES;
 }
 
+/**
+ * kvstash_prep_get_lease() - take a lease on the object, too
+ *
+ * @e->lease is the lease if @e->r.res is 0. For a lease alone build the entry with
+ * kvstash_prep_get() and neither buffer nor length.
+ */
+static inline void kvstash_prep_get_lease(struct kvstash_get *e)
+{
+	e->flags |= KVSTASH_GET_LEASE;
+}
+
+/**
+ * kvstash_prep_get_by_lease() - get what a lease is on, visible or not
+ * @e:     the entry, built as for the key, which is no longer looked at
+ * @lease: a lease on a page; one on a group has no bytes
+ */
+static inline void kvstash_prep_get_by_lease(struct kvstash_get *e,
+					     const struct kvstash_handle *lease)
+{
+	e->key = 0;
+	e->key_len = 0;
+	e->kind = 0;
+	e->lease = *lease;
+	e->flags |= KVSTASH_GET_BY_LEASE;
+}
+
 /** kvstash_prep_keys() - @count keys of @key_len bytes, one after another */
 static inline void kvstash_prep_keys(struct kvstash_keys *k, const void *keys,
 				     size_t key_len, size_t count)
@@ -453,6 +635,39 @@ static inline void kvstash_prep_keys_var(struct kvstash_keys *k,
 static inline void kvstash_prep_keys_tags(struct kvstash_keys *k, void *tags)
 {
 	k->tags = kvstash_addr(tags);
+}
+
+/** kvstash_prep_keys_group() - the keys are those of groups */
+static inline void kvstash_prep_keys_group(struct kvstash_keys *k)
+{
+	k->kind = KVSTASH_KIND_GROUP;
+}
+
+/**
+ * kvstash_prep_keys_lease() - EXISTS and LOOKUP: lease what is visible
+ * @k:       the keys
+ * @handles: one a key, the caller's: the lease, or all zero for a key that is not
+ *           leased. They are written by the call; those of keys that it did not
+ *           reach are left as they are
+ */
+static inline void kvstash_prep_keys_lease(struct kvstash_keys *k,
+					   struct kvstash_handle *handles)
+{
+	k->leases = kvstash_addr(handles);
+	k->flags |= KVSTASH_KEYS_LEASE;
+}
+
+/** kvstash_prep_keys_member() - REMOVE: these members of plain groups only */
+static inline void kvstash_prep_keys_member(struct kvstash_keys *k)
+{
+	k->flags |= KVSTASH_KEYS_MEMBER;
+}
+
+/** kvstash_prep_keys_pin() - PIN: KVSTASH_PIN_* */
+static inline void kvstash_prep_keys_pin(struct kvstash_keys *k,
+					 unsigned int pin)
+{
+	k->pin = pin > UINT8_MAX ? UINT8_MAX : (__u8)pin;
 }
 
 #ifdef __cplusplus

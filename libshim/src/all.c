@@ -11,8 +11,8 @@ static unsigned int chunk(size_t left)
 	return left < KVSTASH_BATCH_MAX ? (unsigned int)left : KVSTASH_BATCH_MAX;
 }
 
-static int batch_all(struct kvstash *c, unsigned long cmd, void *entries,
-		     size_t n, unsigned int stride, size_t *done)
+int kvstash_batch_all(struct kvstash *c, unsigned long cmd, void *entries,
+		      size_t n, unsigned int stride, size_t *done)
 {
 	char *p = entries;
 	size_t i = 0;
@@ -35,37 +35,45 @@ static int batch_all(struct kvstash *c, unsigned long cmd, void *entries,
 int kvstash_put_all(struct kvstash *c, struct kvstash_put *e, size_t n,
 		    size_t *done)
 {
-	return batch_all(c, KVSTASH_IOC_PUT, e, n, sizeof(*e), done);
+	return kvstash_batch_all(c, KVSTASH_IOC_PUT, e, n, sizeof(*e), done);
 }
 
 int kvstash_reserve_all(struct kvstash *c, struct kvstash_put *e, size_t n,
 			size_t *done)
 {
-	return batch_all(c, KVSTASH_IOC_RESERVE, e, n, sizeof(*e), done);
+	return kvstash_batch_all(c, KVSTASH_IOC_RESERVE, e, n, sizeof(*e),
+				 done);
 }
 
 int kvstash_write_all(struct kvstash *c, struct kvstash_write *e, size_t n,
 		      size_t *done)
 {
-	return batch_all(c, KVSTASH_IOC_WRITE, e, n, sizeof(*e), done);
+	return kvstash_batch_all(c, KVSTASH_IOC_WRITE, e, n, sizeof(*e), done);
 }
 
 int kvstash_commit_all(struct kvstash *c, struct kvstash_end *e, size_t n,
 		       size_t *done)
 {
-	return batch_all(c, KVSTASH_IOC_COMMIT, e, n, sizeof(*e), done);
+	return kvstash_batch_all(c, KVSTASH_IOC_COMMIT, e, n, sizeof(*e), done);
 }
 
 int kvstash_abort_all(struct kvstash *c, struct kvstash_end *e, size_t n,
 		      size_t *done)
 {
-	return batch_all(c, KVSTASH_IOC_ABORT, e, n, sizeof(*e), done);
+	return kvstash_batch_all(c, KVSTASH_IOC_ABORT, e, n, sizeof(*e), done);
+}
+
+int kvstash_release_all(struct kvstash *c, struct kvstash_end *e, size_t n,
+			size_t *done)
+{
+	return kvstash_batch_all(c, KVSTASH_IOC_RELEASE, e, n, sizeof(*e),
+				 done);
 }
 
 int kvstash_get_all(struct kvstash *c, struct kvstash_get *e, size_t n,
 		    size_t *done)
 {
-	return batch_all(c, KVSTASH_IOC_GET, e, n, sizeof(*e), done);
+	return kvstash_batch_all(c, KVSTASH_IOC_GET, e, n, sizeof(*e), done);
 }
 
 /* Move the start of @k on by @n keys; @count and @results are the caller's. */
@@ -82,6 +90,8 @@ static void keys_skip(struct kvstash_keys *k, unsigned int n)
 	}
 	if (k->tags)
 		k->tags += (__u64)n * KVSTASH_TAG_MAX;
+	if (k->leases)
+		k->leases += (__u64)n * sizeof(struct kvstash_handle);
 }
 
 static void keys_end(struct kvstash_keys *k, const struct kvstash_keys *part,
@@ -95,10 +105,9 @@ static void keys_end(struct kvstash_keys *k, const struct kvstash_keys *part,
 		*done = i;
 }
 
-static int keys_all(struct kvstash *c, struct kvstash_keys *k,
-		    struct kvstash_exists *res, size_t *done,
-		    int (*call)(struct kvstash *c, struct kvstash_keys *k,
-				struct kvstash_exists *res))
+int kvstash_keys_all(struct kvstash *c, unsigned long cmd,
+		     struct kvstash_keys *k, void *res, unsigned int stride,
+		     size_t *done)
 {
 	struct kvstash_keys part = *k;
 	size_t n = k->count, i = 0;
@@ -109,12 +118,15 @@ static int keys_all(struct kvstash *c, struct kvstash_keys *k,
 	kvstash_refused(c, KVSTASH_R_OK, 0);
 	while (i < n) {
 		part.count = chunk(n - i);
-		ret = call(c, &part, res + i);
+		ret = kvstash_keys_call(c, cmd, &part,
+					(char *)res + i * stride, stride);
 		if (ret > 0) {
 			i += (unsigned int)ret;
 			if (i < n)
 				keys_skip(&part, (unsigned int)ret);
 		} else if (ret < 0 && ret != -EINTR) {
+			/* keys before the refused one, with their leases */
+			i += part.done;
 			break;
 		}
 	}
@@ -125,13 +137,46 @@ static int keys_all(struct kvstash *c, struct kvstash_keys *k,
 int kvstash_exists_all(struct kvstash *c, struct kvstash_keys *k,
 		       struct kvstash_exists *res, size_t *done)
 {
-	return keys_all(c, k, res, done, kvstash_exists);
+	return kvstash_keys_all(c, KVSTASH_IOC_EXISTS, k, res, sizeof(*res),
+				done);
 }
 
 int kvstash_remove_all(struct kvstash *c, struct kvstash_keys *k,
 		       struct kvstash_exists *res, size_t *done)
 {
-	return keys_all(c, k, res, done, kvstash_remove);
+	return kvstash_keys_all(c, KVSTASH_IOC_REMOVE, k, res, sizeof(*res),
+				done);
+}
+
+int kvstash_pin_all(struct kvstash *c, struct kvstash_keys *k,
+		    struct kvstash_exists *res, size_t *done)
+{
+	return kvstash_keys_all(c, KVSTASH_IOC_PIN, k, res, sizeof(*res), done);
+}
+
+/*
+ * Give back what the calls before one that failed have leased: the run is leased
+ * whole or not at all. The refusal stays that of the call that failed.
+ */
+static void leases_undo(struct kvstash *c, const struct kvstash_keys *k,
+			size_t n)
+{
+	struct kvstash_handle *h = (struct kvstash_handle *)(uintptr_t)k->leases;
+	struct kvstash_end e[64];
+	unsigned int reason, field;
+
+	kvstash_last_refusal(c, &reason, &field);
+	while (n) {
+		size_t some = n < ARRAY_SIZE(e) ? n : ARRAY_SIZE(e);
+
+		for (size_t i = 0; i < some; i++)
+			kvstash_prep_end(&e[i], &h[i]);
+		kvstash_release_all(c, e, some, NULL);
+		memset(h, 0, some * sizeof(*h));
+		h += some;
+		n -= some;
+	}
+	kvstash_refused(c, reason, field);
 }
 
 int kvstash_lookup_all(struct kvstash *c, struct kvstash_keys *k, size_t *done)
@@ -159,6 +204,8 @@ int kvstash_lookup_all(struct kvstash *c, struct kvstash_keys *k, size_t *done)
 		if (i < n)
 			keys_skip(&part, part.run);
 	}
+	if (ret < 0 && k->flags & KVSTASH_KEYS_LEASE)
+		leases_undo(c, k, i);
 	keys_end(k, &part, i, done);
 	k->run = (__u32)i;
 	k->bytes = bytes;

@@ -4,18 +4,19 @@
  *
  * The size of each structure is part of a function's symbol version: a caller
  * that was compiled with larger entries must be linked to a later version of
- * the function, which passes that stride. Hence the assertions.
+ * the function, which passes that stride. Hence the assertions. Those who were
+ * compiled with smaller ones find theirs in compat.c.
  */
 #include <assert.h>
 
 #include "lib.h"
 
-static_assert(sizeof(struct kvstash_put) == 104, "KVSTASH_0.1");
+static_assert(sizeof(struct kvstash_put) == 120, "KVSTASH_0.2");
 static_assert(sizeof(struct kvstash_write) == 64, "KVSTASH_0.1");
 static_assert(sizeof(struct kvstash_end) == 40, "KVSTASH_0.1");
-static_assert(sizeof(struct kvstash_get) == 72, "KVSTASH_0.1");
-static_assert(sizeof(struct kvstash_exists) == 64, "KVSTASH_0.1");
-static_assert(sizeof(struct kvstash_keys) == 80, "KVSTASH_0.1");
+static_assert(sizeof(struct kvstash_get) == 88, "KVSTASH_0.2");
+static_assert(sizeof(struct kvstash_exists) == 72, "KVSTASH_0.2");
+static_assert(sizeof(struct kvstash_keys) == 88, "KVSTASH_0.2");
 static_assert(sizeof(struct kvstash_query) == 96, "KVSTASH_0.1");
 
 int kvstash_batch_call(struct kvstash *c, unsigned long cmd, void *entries,
@@ -61,58 +62,66 @@ int kvstash_abort(struct kvstash *c, struct kvstash_end *e, unsigned int n)
 	return kvstash_batch_call(c, KVSTASH_IOC_ABORT, e, n, sizeof(*e));
 }
 
+int kvstash_release(struct kvstash *c, struct kvstash_end *e, unsigned int n)
+{
+	return kvstash_batch_call(c, KVSTASH_IOC_RELEASE, e, n, sizeof(*e));
+}
+
 int kvstash_get(struct kvstash *c, struct kvstash_get *e, unsigned int n)
 {
 	return kvstash_batch_call(c, KVSTASH_IOC_GET, e, n, sizeof(*e));
 }
 
-static int keys_call(struct kvstash *c, unsigned long cmd,
-		     struct kvstash_keys *k)
+/* What a command has no use for would be refused, were it left of another. */
+static void keys_clear(unsigned long cmd, struct kvstash_keys *k)
 {
-	int ret;
-
+	if (cmd != KVSTASH_IOC_EXISTS)
+		k->tags = 0;
+	if (cmd != KVSTASH_IOC_PIN)
+		k->pin = 0;
 	k->size = sizeof(*k);
 	k->done = 0;
 	k->reason = KVSTASH_R_OK;
 	k->field = 0;
 	k->run = 0;
 	k->bytes = 0;
+}
+
+int kvstash_keys_call(struct kvstash *c, unsigned long cmd,
+		      struct kvstash_keys *k, void *res, unsigned int stride)
+{
+	int ret;
+
+	keys_clear(cmd, k);
+	k->results = kvstash_addr(res);
+	k->stride = stride;
 	ret = kvstash_call(c, cmd, k);
-	if (ret)
+	if (ret) {
 		kvstash_refused(c, k->reason, k->field);
-	return ret;
+		return ret;
+	}
+	return (int)(cmd == KVSTASH_IOC_LOOKUP ? k->run : k->done);
 }
 
 int kvstash_exists(struct kvstash *c, struct kvstash_keys *k,
 		   struct kvstash_exists *res)
 {
-	int ret;
-
-	k->results = kvstash_addr(res);
-	k->stride = sizeof(*res);
-	ret = keys_call(c, KVSTASH_IOC_EXISTS, k);
-	return ret ? ret : (int)k->done;
+	return kvstash_keys_call(c, KVSTASH_IOC_EXISTS, k, res, sizeof(*res));
 }
 
 int kvstash_remove(struct kvstash *c, struct kvstash_keys *k,
 		   struct kvstash_exists *res)
 {
-	int ret;
+	return kvstash_keys_call(c, KVSTASH_IOC_REMOVE, k, res, sizeof(*res));
+}
 
-	k->results = kvstash_addr(res);
-	k->stride = sizeof(*res);
-	k->tags = 0;
-	ret = keys_call(c, KVSTASH_IOC_REMOVE, k);
-	return ret ? ret : (int)k->done;
+int kvstash_pin(struct kvstash *c, struct kvstash_keys *k,
+		struct kvstash_exists *res)
+{
+	return kvstash_keys_call(c, KVSTASH_IOC_PIN, k, res, sizeof(*res));
 }
 
 int kvstash_lookup(struct kvstash *c, struct kvstash_keys *k)
 {
-	int ret;
-
-	k->results = 0;
-	k->stride = 0;
-	k->tags = 0;
-	ret = keys_call(c, KVSTASH_IOC_LOOKUP, k);
-	return ret ? ret : (int)k->run;
+	return kvstash_keys_call(c, KVSTASH_IOC_LOOKUP, k, NULL, 0);
 }

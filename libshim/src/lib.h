@@ -23,4 +23,34 @@ void kvstash_refused(const struct kvstash *c, __u32 reason, __u32 field);
 int kvstash_batch_call(struct kvstash *c, unsigned long cmd, void *entries,
 		       unsigned int n, unsigned int stride);
 
+/* The same for any @n, as kvstash_put_all() */
+int kvstash_batch_all(struct kvstash *c, unsigned long cmd, void *entries,
+		      size_t n, unsigned int stride, size_t *done);
+
+/*
+ * One call about keys, whose results have @stride bytes: the keys carried out,
+ * or the run of LOOKUP, which has no results.
+ */
+int kvstash_keys_call(struct kvstash *c, unsigned long cmd,
+		      struct kvstash_keys *k, void *res, unsigned int stride);
+
+/* The same for any count, as kvstash_exists_all(); not for LOOKUP */
+int kvstash_keys_all(struct kvstash *c, unsigned long cmd,
+		     struct kvstash_keys *k, void *res, unsigned int stride,
+		     size_t *done);
+
+/* compat.c: what programs call that were linked to another version */
+int kvstash_put_0_1(struct kvstash *c, void *e, unsigned int n);
+int kvstash_reserve_0_1(struct kvstash *c, void *e, unsigned int n);
+int kvstash_get_0_1(struct kvstash *c, void *e, unsigned int n);
+int kvstash_put_all_0_1(struct kvstash *c, void *e, size_t n, size_t *done);
+int kvstash_reserve_all_0_1(struct kvstash *c, void *e, size_t n, size_t *done);
+int kvstash_get_all_0_1(struct kvstash *c, void *e, size_t n, size_t *done);
+int kvstash_exists_0_1(struct kvstash *c, void *k, void *res);
+int kvstash_remove_0_1(struct kvstash *c, void *k, void *res);
+int kvstash_lookup_0_1(struct kvstash *c, void *k);
+int kvstash_exists_all_0_1(struct kvstash *c, void *k, void *res, size_t *done);
+int kvstash_remove_all_0_1(struct kvstash *c, void *k, void *res, size_t *done);
+int kvstash_lookup_all_0_1(struct kvstash *c, void *k, size_t *done);
+
 #endif /* KVSTASH_LIB_H */

@@ -40,7 +40,7 @@ static const struct reason reasons[] = {
 	[KVSTASH_R_KEY_LEN] = {
 		"key_len", "key length", "1 to ", " bytes allowed" },
 	[KVSTASH_R_KEY_FAULT] = {
-		"key_fault", "key or parent key unreadable" },
+		"key_fault", "key, parent or group key unreadable" },
 	[KVSTASH_R_PARTS] = {
 		"parts", "part count", "1 to ", " allowed" },
 	[KVSTASH_R_PART_INDEX] = {
@@ -77,6 +77,14 @@ static const struct reason reasons[] = {
 		"align", "array address not aligned to 8" },
 	[KVSTASH_R_NAME] = {
 		"name", "name empty, too long or of other characters" },
+	[KVSTASH_R_MEMBERS] = {
+		"members", "member count of the group",
+		"0 without a group, else 1 to ", " allowed" },
+	[KVSTASH_R_MEMBER_INDEX] = {
+		"member_index", "member index past the last member",
+		"the member count is ", "" },
+	[KVSTASH_R_PIN] = {
+		"pin", "unknown kind of pin" },
 	[KVSTASH_R_MISS] = {
 		"miss", "no such key" },
 	[KVSTASH_R_IN_FLIGHT] = {
@@ -90,6 +98,17 @@ static const struct reason reasons[] = {
 		"exists", "exists: object visible, or part there" },
 	[KVSTASH_R_PARENT_MISS] = {
 		"parent_miss", "parent not there" },
+	[KVSTASH_R_EXPIRED] = {
+		"expired", "expired: its time to live has ended" },
+	[KVSTASH_R_GROUP_INCOMPLETE] = {
+		"group_incomplete", "group incomplete: members missing",
+		"", " members present" },
+	[KVSTASH_R_PARENT_MEMBER] = {
+		"parent_member", "the parent is a member: name its group" },
+	[KVSTASH_R_GROUP_ATOMIC] = {
+		"group_atomic", "the group is atomic: no removal of one member" },
+	[KVSTASH_R_NO_MEMBER] = {
+		"no_member", "not a member of a group" },
 	[KVSTASH_R_MISMATCH_PARTS] = {
 		"mismatch_parts", "mismatch: key there with another part count",
 		"", " parts there" },
@@ -102,6 +121,23 @@ static const struct reason reasons[] = {
 	[KVSTASH_R_MISMATCH_LENGTH] = {
 		"mismatch_length", "mismatch: part there with another length",
 		"", " bytes there" },
+	[KVSTASH_R_MISMATCH_GROUP] = {
+		"mismatch_group",
+		"mismatch: key there in another group, in one, or in none" },
+	[KVSTASH_R_MISMATCH_MEMBERS] = {
+		"mismatch_members",
+		"mismatch: group there with another member count",
+		"", " members there" },
+	[KVSTASH_R_MISMATCH_INDEX] = {
+		"mismatch_index",
+		"mismatch: key there under another index, or index taken by another key",
+		"index ", "" },
+	[KVSTASH_R_MISMATCH_FLAGS] = {
+		"mismatch_flags",
+		"mismatch: group there atomic and not plain, or the reverse" },
+	[KVSTASH_R_MISMATCH_TTL] = {
+		"mismatch_ttl", "mismatch: key there with another time to live",
+		"", " ms there" },
 	[KVSTASH_R_NO_SPACE] = {
 		"no_space", "no space: nothing to evict", "", " bytes missing" },
 	[KVSTASH_R_TOO_LARGE] = {
@@ -113,6 +149,10 @@ static const struct reason reasons[] = {
 		"the quota is ", " objects" },
 	[KVSTASH_R_NO_MEMORY] = {
 		"no_memory", "no kernel memory beside the pool" },
+	[KVSTASH_R_LEASE_BUDGET] = {
+		"lease_budget", "lease budget used up", "", " bytes missing" },
+	[KVSTASH_R_PIN_QUOTA] = {
+		"pin_quota", "quota of hard pins used up", "", " bytes missing" },
 	[KVSTASH_R_HANDLE_UNKNOWN] = {
 		"handle_unknown", "handle never given out" },
 	[KVSTASH_R_HANDLE_STALE] = {
@@ -133,6 +173,8 @@ static const struct reason reasons[] = {
 		"gaps", "too many separate runs written", "the limit is ", "" },
 	[KVSTASH_R_REMOVED] = {
 		"removed", "object removed with its parent" },
+	[KVSTASH_R_RELEASED] = {
+		"released", "lease released before" },
 	[KVSTASH_R_INTERRUPTED] = {
 		"interrupted", "a signal came before this entry" },
 	[KVSTASH_R_PERMISSION] = {

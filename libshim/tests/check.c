@@ -46,6 +46,9 @@ int main(void)
 	test_build();
 	test_client();
 	test_batch();
+	test_lease();
+	test_compat();
+	test_member();
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed ? 1 : 0;
 }

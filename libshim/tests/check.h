@@ -23,6 +23,7 @@ void check_str(const char *a, const char *b, const char *what,
 
 #define FAKE_CALLS	64
 #define FAKE_OBJECT	10	/* bytes of each object that the fake has */
+#define FAKE_CLIENT	42	/* whose leases it gives out */
 
 /**
  * struct fake - what stands in for the module behind one file descriptor
@@ -37,6 +38,11 @@ void check_str(const char *a, const char *b, const char *what,
  * @field:   offset
  * @carried: entries carried out so far
  * @visible: keys below this number are there
+ * @old:     entries and results are those of version 0.1
+ * @partly:  keys that the call which fails carries out before
+ * @leased:  leases given out
+ * @released: of these released
+ * @pin:     what the last PIN asked for
  *
  * A key starts with its number as 32 bits. Calls count from 1, so that 0 is
  * never.
@@ -53,6 +59,11 @@ struct fake {
 	unsigned int field;
 	unsigned long long carried;
 	unsigned int visible;
+	int old;
+	unsigned int partly;
+	unsigned long long leased;
+	unsigned long long released;
+	unsigned int pin;
 };
 
 extern struct fake fake;
@@ -64,9 +75,18 @@ int __wrap_ioctl(int fd, unsigned long cmd, ...);
 /* A client of the fake, whose state starts anew. */
 struct kvstash *fake_open(void);
 
+/* Zeroed memory, or the end of the program */
+void *zeros(size_t n, size_t size);
+
+/* @n keys, numbered; of 4 to 10 bytes if @lens, else of 8. */
+char *number_keys(size_t n, __u16 *lens);
+
 void test_batch(void);
 void test_build(void);
 void test_client(void);
+void test_compat(void);
+void test_lease(void);
+void test_member(void);
 void test_reason(void);
 
 #endif /* CHECK_H */

@@ -12,6 +12,35 @@
 
 struct fake fake;
 
+void *zeros(size_t n, size_t size)
+{
+	void *p = calloc(n, size);
+
+	if (!p) {
+		printf("out of memory\n");
+		exit(1);
+	}
+	return p;
+}
+
+char *number_keys(size_t n, __u16 *lens)
+{
+	char *keys = zeros(n, 10), *p = keys;
+
+	for (__u32 i = 0; i < n; i++) {
+		memcpy(p, &i, sizeof(i));
+		if (lens)
+			lens[i] = (__u16)(4 + i % 7);
+		p += lens ? lens[i] : 8;
+	}
+	return keys;
+}
+
+static unsigned int stride(size_t now, size_t old)
+{
+	return (unsigned int)(fake.old ? old : now);
+}
+
 static int fail(int err)
 {
 	errno = err;
@@ -37,12 +66,12 @@ static int begin_call(unsigned int count, __u32 *reason, __u32 *field)
 	return (int)count;
 }
 
-static int do_batch(unsigned int stride, struct kvstash_batch *b)
+static int do_batch(unsigned int size, struct kvstash_batch *b)
 {
 	char *p = (char *)(uintptr_t)b->entries;
 	int n;
 
-	if (b->size != sizeof(*b) || b->flags || b->stride != stride)
+	if (b->size != sizeof(*b) || b->flags || b->stride != size)
 		return fail(EPROTO);
 	if (!b->count || b->count > KVSTASH_BATCH_MAX) {
 		b->reason = KVSTASH_R_COUNT;
@@ -53,7 +82,7 @@ static int do_batch(unsigned int stride, struct kvstash_batch *b)
 	if (n < 0)
 		return n;
 	for (unsigned int i = 0; i < b->count; i++) {
-		struct kvstash_result *r = (void *)(p + (size_t)i * stride);
+		struct kvstash_result *r = (void *)(p + (size_t)i * size);
 
 		r->res = i < (unsigned int)n ? 0 : -EINTR;
 		r->reason = r->res ? KVSTASH_R_INTERRUPTED : KVSTASH_R_OK;
@@ -61,6 +90,16 @@ static int do_batch(unsigned int stride, struct kvstash_batch *b)
 	}
 	b->done = (__u32)n;
 	return 0;
+}
+
+static int do_release(struct kvstash_batch *b)
+{
+	const struct kvstash_end *e = (void *)(uintptr_t)b->entries;
+	int ret = do_batch(sizeof(*e), b);
+
+	for (unsigned int i = 0; !ret && i < b->done; i++)
+		fake.released += e[i].handle.client == FAKE_CLIENT;
+	return ret;
 }
 
 static const char *key_at(const struct kvstash_keys *k, unsigned int i)
@@ -83,35 +122,49 @@ static unsigned int key_number(const struct kvstash_keys *k, unsigned int i)
 	return number;
 }
 
+static void lease(const struct kvstash_keys *k, unsigned int i, int visible)
+{
+	struct kvstash_handle *h = (void *)(uintptr_t)k->leases;
+
+	if (!h)
+		return;
+	h[i].client = visible ? FAKE_CLIENT : 0;
+	h[i].seq = visible ? ++fake.leased : 0;
+}
+
 static int do_lookup(struct kvstash_keys *k, unsigned int n)
 {
 	if (k->results || k->tags || k->stride)
 		return fail(EPROTO);
 	k->done = n;
-	for (k->run = 0; k->run < n; k->run++) {
-		if (key_number(k, k->run) >= fake.visible) {
-			k->reason = KVSTASH_R_MISS;
-			return 0;
-		}
+	while (k->run < n && key_number(k, k->run) < fake.visible) {
+		lease(k, k->run++, 1);
 		k->bytes += FAKE_OBJECT;
 	}
-	k->reason = n < k->count ? KVSTASH_R_INTERRUPTED : KVSTASH_R_OK;
+	for (unsigned int i = k->run; i < k->count; i++)
+		lease(k, i, 0);
+	if (k->run < n)
+		k->reason = KVSTASH_R_MISS;
+	else
+		k->reason = n < k->count ? KVSTASH_R_INTERRUPTED : KVSTASH_R_OK;
 	return 0;
 }
 
 static int do_results(struct kvstash_keys *k, unsigned int n)
 {
-	struct kvstash_exists *res = (void *)(uintptr_t)k->results;
+	char *results = (char *)(uintptr_t)k->results;
 	char *tags = (char *)(uintptr_t)k->tags;
 
-	if (!res || k->stride != sizeof(*res))
+	if (!results || k->stride != stride(sizeof(struct kvstash_exists), 64))
 		return fail(EPROTO);
 	for (unsigned int i = 0; i < n; i++) {
+		struct kvstash_exists *res = (void *)(results + i * k->stride);
 		unsigned int number = key_number(k, i);
 
-		res[i].r.res = number < fake.visible ? 0 : -ENOENT;
-		res[i].r.reason = res[i].r.res ? KVSTASH_R_MISS : KVSTASH_R_OK;
-		res[i].object_size = number;
+		res->r.res = number < fake.visible ? 0 : -ENOENT;
+		res->r.reason = res->r.res ? KVSTASH_R_MISS : KVSTASH_R_OK;
+		res->object_size = number;
+		lease(k, i, !res->r.res);
 		if (tags)
 			memcpy(tags + (size_t)i * KVSTASH_TAG_MAX, &number,
 			       sizeof(number));
@@ -124,7 +177,9 @@ static int do_keys(unsigned long cmd, struct kvstash_keys *k)
 {
 	int n;
 
-	if (k->size != sizeof(*k) || k->done || k->run || k->bytes)
+	if (k->size != sizeof(*k) || k->done || k->run || k->bytes ||
+	    (k->pin && cmd != KVSTASH_IOC_PIN) ||
+	    !(k->flags & KVSTASH_KEYS_LEASE) != !k->leases)
 		return fail(EPROTO);
 	if (!k->count || k->count > KVSTASH_BATCH_MAX) {
 		k->reason = KVSTASH_R_COUNT;
@@ -132,11 +187,15 @@ static int do_keys(unsigned long cmd, struct kvstash_keys *k)
 		return fail(EINVAL);
 	}
 	n = begin_call(k->count, &k->reason, &k->field);
-	if (n < 0)
+	if (n < 0) {
+		k->done = fake.partly;
 		return n;
+	}
+	if (cmd == KVSTASH_IOC_PIN)
+		fake.pin = k->pin;
 	if (cmd == KVSTASH_IOC_LOOKUP)
 		return do_lookup(k, (unsigned int)n);
-	if (cmd == KVSTASH_IOC_REMOVE && k->tags)
+	if (cmd != KVSTASH_IOC_EXISTS && k->tags)
 		return fail(EPROTO);
 	return do_results(k, (unsigned int)n);
 }
@@ -170,14 +229,16 @@ int __wrap_ioctl(int fd, unsigned long cmd, ...)
 		return do_bind(arg);
 	case KVSTASH_IOC_PUT:
 	case KVSTASH_IOC_RESERVE:
-		return do_batch(sizeof(struct kvstash_put), arg);
+		return do_batch(stride(sizeof(struct kvstash_put), 104), arg);
 	case KVSTASH_IOC_WRITE:
 		return do_batch(sizeof(struct kvstash_write), arg);
 	case KVSTASH_IOC_COMMIT:
 	case KVSTASH_IOC_ABORT:
 		return do_batch(sizeof(struct kvstash_end), arg);
 	case KVSTASH_IOC_GET:
-		return do_batch(sizeof(struct kvstash_get), arg);
+		return do_batch(stride(sizeof(struct kvstash_get), 72), arg);
+	case KVSTASH_IOC_RELEASE:
+		return do_release(arg);
 	default:
 		return do_keys(cmd, arg);
 	}

@@ -9,18 +9,6 @@
 
 #define MAX KVSTASH_BATCH_MAX
 
-/* Zeroed, or the end of the test. */
-static void *zeros(size_t n, size_t size)
-{
-	void *p = calloc(n, size);
-
-	if (!p) {
-		printf("out of memory\n");
-		exit(1);
-	}
-	return p;
-}
-
 /* Each entry is carried out once and in order. */
 static void in_order(const struct kvstash_put *e, size_t n)
 {
@@ -142,20 +130,6 @@ static void test_others(void)
 	free(g);
 	free(p);
 	kvstash_close(c);
-}
-
-/* @n keys, numbered; of 4 to 10 bytes if @lens, else of 8. */
-static char *number_keys(size_t n, __u16 *lens)
-{
-	char *keys = zeros(n, 10), *p = keys;
-
-	for (__u32 i = 0; i < n; i++) {
-		memcpy(p, &i, sizeof(i));
-		if (lens)
-			lens[i] = (__u16)(4 + i % 7);
-		p += lens ? lens[i] : 8;
-	}
-	return keys;
 }
 
 static void results_are(const struct kvstash_exists *res, const char *tags,

@@ -71,6 +71,51 @@ static void test_caps(void)
 	CHECK_EQ(k.count, UINT32_MAX);
 }
 
+static void test_group(void)
+{
+	struct kvstash_put e, want;
+
+	DIRTY(e);
+	memset(&want, 0, sizeof(want));
+	want.key = (uintptr_t)key;
+	want.key_len = 16;
+	want.buf = (uintptr_t)data;
+	want.part_len = 64;
+	want.parts = 1;
+	want.group = (uintptr_t)(key + 2);
+	want.group_len = 14;
+	want.member = 65534;
+	want.members = 65535;
+	want.flags = KVSTASH_PUT_ROOT_IF_NO_PARENT | KVSTASH_PUT_ATOMIC |
+		     KVSTASH_PUT_NO_LINGER;
+	want.parent = (uintptr_t)(key + 3);
+	want.parent_len = 13;
+	want.parent_kind = KVSTASH_KIND_GROUP;
+	want.ttl_ms = UINT32_MAX;
+	kvstash_prep_put(&e, key, 16, data, 64);
+	e.flags = KVSTASH_PUT_ROOT_IF_NO_PARENT;
+	kvstash_prep_put_group(&e, key + 2, 14, 65534, 65535,
+			       KVSTASH_PUT_ATOMIC | KVSTASH_PUT_NO_LINGER);
+	kvstash_prep_put_parent_group(&e, key + 3, 13);
+	kvstash_prep_put_ttl(&e, UINT32_MAX);
+	CHECK(!memcmp(&e, &want, sizeof(e)));
+
+	/* a parent of the other kind, said afterwards */
+	want.parent_kind = KVSTASH_KIND_PAGE;
+	kvstash_prep_put_parent(&e, key + 3, 13);
+	CHECK(!memcmp(&e, &want, sizeof(e)));
+
+	/* 65536 + 4 members would be 4, and index 65536 + 3 one of them */
+	kvstash_prep_put_group(&e, key, 65536 + 16, 65536 + 3, 65536 + 4, 0);
+	CHECK_EQ(e.group_len, 65535);
+	CHECK_EQ(e.member, 65535);
+	CHECK_EQ(e.members, 0);
+	kvstash_prep_put_ttl(&e, (1ULL << 32) + 5);
+	CHECK_EQ(e.ttl_ms, UINT32_MAX);
+	kvstash_prep_put_ttl(&e, 0);
+	CHECK_EQ(e.ttl_ms, 0);
+}
+
 static void test_segs(void)
 {
 	struct kvstash_handle h = { .client = 7, .seq = 9 };
@@ -131,6 +176,7 @@ static void test_handles(void)
 
 static void test_get(void)
 {
+	struct kvstash_handle h = { .client = 7, .seq = 9 };
 	struct kvstash_get e, want;
 	struct kvstash_range r[2];
 	struct kvstash_seg s[2];
@@ -155,6 +201,19 @@ static void test_get(void)
 	kvstash_prep_get_ranges(&e, key, 4, r, 2);
 	CHECK(!memcmp(&e, &want, sizeof(e)));
 
+	kvstash_prep_get_lease(&e);
+	want.flags |= KVSTASH_GET_LEASE;
+	CHECK(!memcmp(&e, &want, sizeof(e)));
+
+	/* all that says where the bytes go stays */
+	kvstash_prep_get_ranges(&e, key, 4, r, 2);
+	kvstash_prep_get_by_lease(&e, &h);
+	want.flags = KVSTASH_GET_RANGES | KVSTASH_GET_BY_LEASE;
+	want.key = 0;
+	want.key_len = 0;
+	want.lease = h;
+	CHECK(!memcmp(&e, &want, sizeof(e)));
+
 	DIRTY(r);
 	kvstash_prep_range(&r[0], 5, 1ULL << 33, data, 32);
 	CHECK_EQ(r[0].addr, (uintptr_t)data);
@@ -170,6 +229,7 @@ static void test_keys(void)
 {
 	static const __u16 lens[] = { 1, 2, 3 };
 	struct kvstash_keys k, want;
+	struct kvstash_handle h[3];
 
 	DIRTY(k);
 	memset(&want, 0, sizeof(want));
@@ -187,12 +247,25 @@ static void test_keys(void)
 	kvstash_prep_keys_var(&k, key, lens, 3);
 	kvstash_prep_keys_tags(&k, data);
 	CHECK(!memcmp(&k, &want, sizeof(k)));
+
+	want.kind = KVSTASH_KIND_GROUP;
+	want.flags = KVSTASH_KEYS_LEASE | KVSTASH_KEYS_MEMBER;
+	want.leases = (uintptr_t)h;
+	want.pin = KVSTASH_PIN_HARD;
+	kvstash_prep_keys_group(&k);
+	kvstash_prep_keys_lease(&k, h);
+	kvstash_prep_keys_member(&k);
+	kvstash_prep_keys_pin(&k, KVSTASH_PIN_HARD);
+	CHECK(!memcmp(&k, &want, sizeof(k)));
+	kvstash_prep_keys_pin(&k, 256 + KVSTASH_PIN_SOFT);
+	CHECK_EQ(k.pin, 255);
 }
 
 void test_build(void)
 {
 	test_put();
 	test_caps();
+	test_group();
 	test_segs();
 	test_handles();
 	test_get();

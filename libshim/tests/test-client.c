@@ -144,6 +144,8 @@ static void test_dead_file(void)
 	CHECK_EQ(kvstash_exists(c, &k, res), -ENOTTY);
 	CHECK_EQ(kvstash_remove(c, &k, res), -ENOTTY);
 	CHECK_EQ(kvstash_lookup(c, &k), -ENOTTY);
+	CHECK_EQ(kvstash_pin(c, &k, res), -ENOTTY);
+	CHECK_EQ(kvstash_release(c, n, 1), -ENOTTY);
 	refusal_is(c, KVSTASH_R_OK, 0);
 	CHECK_EQ(kvstash_put_all(c, p, 1, &done), -ENOTTY);
 	CHECK_EQ(done, 0);

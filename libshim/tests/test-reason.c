@@ -19,7 +19,7 @@ static const struct {
 static void test_table(void)
 {
 	/* a parse that finds nothing must not pass */
-	CHECK(NR >= 53);
+	CHECK(NR >= 69);
 	CHECK_EQ(header[0].reason, KVSTASH_R_OK);
 	for (size_t i = 0; i < NR; i++) {
 		const char *text = kvstash_reason_text(header[i].reason);
@@ -83,6 +83,10 @@ static void test_format(void)
 	     "data buffer not accessible; 0 bytes moved before (EFAULT, data_fault)");
 	says(-ERANGE, KVSTASH_R_RANGE, UINT64_MAX,
 	     "range past the end of its part; the part has 18446744073709551615 bytes (ERANGE, range)");
+	says(-ENOENT, KVSTASH_R_GROUP_INCOMPLETE, 7,
+	     "group incomplete: members missing; 7 members present (ENOENT, group_incomplete)");
+	says(-EDQUOT, KVSTASH_R_LEASE_BUDGET, 4096,
+	     "lease budget used up; 4096 bytes missing (EDQUOT, lease_budget)");
 	says(-EINVAL, 4000000000U, 7,
 	     "unknown reason 4000000000; detail 7 (EINVAL, unknown)");
 	says(-EFAULT, KVSTASH_R_OK, 0, "no reason given (EFAULT, ok)");
