@@ -193,8 +193,7 @@ static int nibble(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* All of @s as hex digits into @out, which has room for half of them. */
-static bool unhex(const char *s, unsigned char *out)
+bool arg_unhex(const char *s, unsigned char *out)
 {
 	size_t len = strlen(s);
 
@@ -212,7 +211,7 @@ static bool unhex(const char *s, unsigned char *out)
 
 int arg_digest(struct ctl *ctl, const char *s, unsigned char *out, size_t len)
 {
-	if (strlen(s) != 2 * len || !unhex(s, out))
+	if (strlen(s) != 2 * len || !arg_unhex(s, out))
 		return out_usage(ctl, "--manifest: not %zu hex digits: %s",
 				 2 * len, s);
 	return 0;
@@ -263,7 +262,7 @@ int arg_key(struct ctl *ctl, const char *what, const char *s, size_t least,
 		out_no_memory();
 	if (!ctl->hex) {
 		memcpy(key, s, n);
-	} else if (!unhex(s, key)) {
+	} else if (!arg_unhex(s, key)) {
 		free(key);
 		return out_usage(ctl, "%s: not hex: %s", what, s);
 	}

@@ -18,6 +18,8 @@ int client_reason_code(unsigned int reason)
 	case KVSTASH_R_INCOMPLETE:
 	case KVSTASH_R_PARENT_PENDING:
 	case KVSTASH_R_EXISTS:
+	case KVSTASH_R_EXPIRED:
+	case KVSTASH_R_GROUP_INCOMPLETE:
 		return CODE_NO;
 	default:
 		return CODE_FAILED;
@@ -42,9 +44,21 @@ const char *client_state_name(unsigned int state)
 		[KVSTASH_STATE_FILLING] = "filling",
 		[KVSTASH_STATE_WAITING] = "waiting",
 		[KVSTASH_STATE_VISIBLE] = "visible",
+		[KVSTASH_STATE_EXPIRED] = "expired",
 	};
 
 	return state < ARRAY_SIZE(names) ? names[state] : "unknown";
+}
+
+const char *const client_pin_names[CLIENT_PINS] = {
+	[KVSTASH_PIN_NONE] = "none",
+	[KVSTASH_PIN_SOFT] = "soft",
+	[KVSTASH_PIN_HARD] = "hard",
+};
+
+const char *client_pin_name(unsigned int pin)
+{
+	return pin < CLIENT_PINS ? client_pin_names[pin] : "unknown";
 }
 
 static const char *errno_name(int err)

@@ -1,44 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kvstashctl: facts about keys, and their removal
+ * kvstashctl: facts about keys, their removal and pins
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "kvstashctl.h"
 
-typedef int (*keys_call)(struct kvstash *c, struct kvstash_keys *k,
-			 struct kvstash_exists *res, size_t *done);
-
-/**
- * struct keys_job - a command about keys that has a result for each
- * @call:   the library's call
- * @list:   the list's name in the document
- * @tags:   tags are asked for
- * @set:    adds what there is to say of a key
- * @text:   says it
- */
-struct keys_job {
-	keys_call call;
-	const char *list;
-	bool tags;
-	void (*set)(json_t *o, const struct kvstash_exists *x,
-		    const unsigned char *tag);
-	out_text text;
-};
-
 static int worse(int a, int b)
 {
 	return a > b ? a : b;
 }
 
-static int keys_say(struct ctl *ctl, const struct keys_job *job,
-		    const struct keys *keys, const struct kvstash_exists *res,
-		    const unsigned char *tags)
+static int keys_results(struct ctl *ctl, const struct keys_job *job,
+			const struct keys *keys,
+			const struct kvstash_exists *res,
+			const unsigned char *tags)
 {
 	const unsigned char *key = keys->bytes;
 	int code = CODE_OK;
 
+	for (size_t i = 0; i < keys->n; i++)
+		code = worse(code, client_code(&res[i].r));
+	if (job->quiet && code == CODE_OK)
+		return code;
 	out_list(ctl, job->list, NULL);
 	for (size_t i = 0; i < keys->n; i++) {
 		json_t *o = out_object();
@@ -47,14 +32,22 @@ static int keys_say(struct ctl *ctl, const struct keys_job *job,
 		job->set(o, &res[i], tags ? tags + i * KVSTASH_TAG_MAX : NULL);
 		out_set_result(o, &res[i].r);
 		out_item(ctl, o, job->text);
-		code = worse(code, client_code(&res[i].r));
 		key += keys->lens[i];
 	}
 	return out_list_end(ctl, code);
 }
 
-static int keys_send(struct ctl *ctl, const struct keys_job *job,
-		     const struct keys *keys)
+static void keys_words_prep(struct kvstash_keys *k,
+			    const struct keys_words *words)
+{
+	if (words->group)
+		kvstash_prep_keys_group(k);
+	if (words->member)
+		kvstash_prep_keys_member(k);
+}
+
+int keys_send(struct ctl *ctl, const struct keys_job *job,
+	      const struct keys_words *words, const struct keys *keys)
 {
 	struct kvstash *c = client_open(ctl);
 	struct kvstash_exists *res;
@@ -71,35 +64,85 @@ static int keys_send(struct ctl *ctl, const struct keys_job *job,
 		out_no_memory();
 	kvstash_prep_keys_var(&k, keys->bytes, keys->lens, keys->n);
 	kvstash_prep_keys_tags(&k, tags);
+	kvstash_prep_keys_pin(&k, job->pin);
+	keys_words_prep(&k, words);
+	if (job->leases)
+		kvstash_prep_keys_lease(&k, job->leases);
 	ret = job->call(c, &k, res, NULL);
 	code = ret ? client_failed(ctl, ret) :
-		     keys_say(ctl, job, keys, res, tags);
+		     keys_results(ctl, job, keys, res, tags);
 	free(res);
 	free(tags);
 	return code;
 }
 
-static int keys_run(struct ctl *ctl, const struct keys_job *job)
+static const struct option group_option[] = {
+	KEYS_OPTION_GROUP,
+	{ 0 },
+};
+
+static int keys_options(struct ctl *ctl, const struct option *longs,
+			struct keys_words *words)
+{
+	int c;
+
+	while ((c = arg_option(ctl, "", longs)) != -1) {
+		if (c == 'g')
+			words->group = true;
+		else if (c == 'm')
+			words->member = true;
+		else
+			return CODE_USAGE;
+	}
+	if (words->group && words->member)
+		return out_usage(ctl, "--member is for keys of members");
+	return 0;
+}
+
+/* All operands from the current one on are keys. */
+static int keys_operands(struct ctl *ctl, const struct keys_job *job,
+			 const struct keys_words *words)
 {
 	struct keys keys;
 	int code;
 
-	code = arg_only_operands(ctl, 1, INT32_MAX);
+	code = arg_operands(ctl, 1, INT32_MAX);
 	if (code)
 		return code;
 	code = arg_keys(ctl, &keys);
 	if (code)
 		return code;
-	code = keys_send(ctl, job, &keys);
+	code = keys_send(ctl, job, words, &keys);
 	keys_free(&keys);
 	return code;
 }
 
-static void set_state(json_t *o, const struct kvstash_exists *x,
-		      const unsigned char *tag)
+static int keys_run(struct ctl *ctl, const struct keys_job *job,
+		    const struct option *longs)
+{
+	struct keys_words words = { 0 };
+	int code = keys_options(ctl, longs, &words);
+
+	return code ? code : keys_operands(ctl, job, &words);
+}
+
+void keys_set_state(json_t *o, const struct kvstash_exists *x,
+		    const unsigned char *tag)
 {
 	(void)tag;
 	out_set(o, "state", json_string(client_state_name(x->state)));
+}
+
+void keys_set_group(json_t *o, const struct kvstash_exists *x)
+{
+	bool atomic = x->group_flags & KVSTASH_GROUP_ATOMIC;
+
+	out_set(o, "pin", json_string(client_pin_name(x->pin)));
+	out_set_u64(o, "members", x->members);
+	out_set_u64(o, "members_present", x->members_present);
+	out_set(o, "group_state", x->members ?
+		json_string(client_state_name(x->group_state)) : json_null());
+	out_set(o, "atomic", x->members ? json_boolean(atomic) : json_null());
 }
 
 static void set_facts(json_t *o, const struct kvstash_exists *x,
@@ -111,13 +154,14 @@ static void set_facts(json_t *o, const struct kvstash_exists *x,
 
 	if (tag_len > KVSTASH_TAG_MAX)
 		tag_len = KVSTASH_TAG_MAX;
-	set_state(o, x, tag);
+	keys_set_state(o, x, tag);
 	out_set_u64(o, "object_size", x->object_size);
 	out_set_u64(o, "parts", x->parts);
 	out_set_u64(o, "parts_present", x->parts_present);
 	out_set_bytes(o, "manifest", manifest ? x->manifest : NULL,
 		      sizeof(x->manifest));
 	out_set_bytes(o, "tag", tag_len ? tag : NULL, tag_len);
+	keys_set_group(o, x);
 }
 
 static void set_nothing(json_t *o, const struct kvstash_exists *x,
@@ -128,8 +172,7 @@ static void set_nothing(json_t *o, const struct kvstash_exists *x,
 	(void)tag;
 }
 
-/* The key, and in words how it went. */
-static void say_key(const struct ctl *ctl, const json_t *o, const char *ok)
+void keys_say(const struct ctl *ctl, const json_t *o, const char *ok)
 {
 	const json_t *error = json_object_get(o, "error");
 
@@ -139,17 +182,17 @@ static void say_key(const struct ctl *ctl, const json_t *o, const char *ok)
 
 static void exists_text(const struct ctl *ctl, const json_t *o)
 {
-	say_key(ctl, o, "visible");
+	keys_say(ctl, o, "visible");
 }
 
 static void rm_text(const struct ctl *ctl, const json_t *o)
 {
-	say_key(ctl, o, "removed");
+	keys_say(ctl, o, "removed");
 }
 
 static void stat_text(const struct ctl *ctl, const json_t *o)
 {
-	say_key(ctl, o, "visible");
+	keys_say(ctl, o, "visible");
 	printf("  state     %s\n", out_str(o, "state"));
 	printf("  size      %llu bytes\n", out_u64(o, "object_size"));
 	printf("  parts     %llu of %llu present\n",
@@ -157,7 +200,13 @@ static void stat_text(const struct ctl *ctl, const json_t *o)
 	printf("  manifest  %s\n", out_str(o, "manifest_hex"));
 	printf("  tag       ");
 	out_print_bytes(ctl, o, "tag");
-	putchar('\n');
+	printf("\n  pin       %s\n", out_str(o, "pin"));
+	if (!out_u64(o, "members"))
+		return;
+	printf("  group     %s, %s\n", out_str(o, "group_state"),
+	       json_is_true(json_object_get(o, "atomic")) ? "atomic" : "plain");
+	printf("  members   %llu of %llu present\n",
+	       out_u64(o, "members_present"), out_u64(o, "members"));
 }
 
 int cmd_stat(struct ctl *ctl)
@@ -167,17 +216,17 @@ int cmd_stat(struct ctl *ctl)
 		.set = set_facts, .text = stat_text,
 	};
 
-	return keys_run(ctl, &job);
+	return keys_run(ctl, &job, group_option);
 }
 
 int cmd_exists(struct ctl *ctl)
 {
 	static const struct keys_job job = {
 		.call = kvstash_exists_all, .list = "keys",
-		.set = set_state, .text = exists_text,
+		.set = keys_set_state, .text = exists_text,
 	};
 
-	return keys_run(ctl, &job);
+	return keys_run(ctl, &job, group_option);
 }
 
 int cmd_rm(struct ctl *ctl)
@@ -186,8 +235,59 @@ int cmd_rm(struct ctl *ctl)
 		.call = kvstash_remove_all, .list = "keys",
 		.set = set_nothing, .text = rm_text,
 	};
+	static const struct option longs[] = {
+		KEYS_OPTION_GROUP,
+		{ "member", no_argument, NULL, 'm' },
+		{ 0 },
+	};
 
-	return keys_run(ctl, &job);
+	return keys_run(ctl, &job, longs);
+}
+
+static unsigned int pin_asked;
+
+static void set_pin(json_t *o, const struct kvstash_exists *x,
+		    const unsigned char *tag)
+{
+	(void)tag;
+	if (!x->r.res)
+		out_set(o, "pin", json_string(client_pin_name(pin_asked)));
+}
+
+static void pin_text(const struct ctl *ctl, const json_t *o)
+{
+	static const char *const said[CLIENT_PINS] = {
+		[KVSTASH_PIN_NONE] = "not pinned",
+		[KVSTASH_PIN_SOFT] = "pinned soft",
+		[KVSTASH_PIN_HARD] = "pinned hard",
+	};
+
+	keys_say(ctl, o, said[pin_asked]);
+}
+
+int cmd_pin(struct ctl *ctl)
+{
+	struct keys_job job = {
+		.call = kvstash_pin_all, .list = "keys",
+		.set = set_pin, .text = pin_text,
+	};
+	struct keys_words words = { 0 };
+	const char *kind;
+	int code;
+
+	code = keys_options(ctl, group_option, &words);
+	if (!code)
+		code = arg_operands(ctl, 2, INT32_MAX);
+	if (code)
+		return code;
+	kind = ctl->argv[optind++];
+	while (pin_asked < CLIENT_PINS &&
+	       strcmp(kind, client_pin_names[pin_asked]))
+		pin_asked++;
+	if (pin_asked == CLIENT_PINS)
+		return out_usage(ctl, "neither soft, hard nor none: %s", kind);
+	job.pin = pin_asked;
+	return keys_operands(ctl, &job, &words);
 }
 
 static void lookup_text(const struct ctl *ctl, const json_t *o)
@@ -201,7 +301,8 @@ static void lookup_text(const struct ctl *ctl, const json_t *o)
 	putchar('\n');
 }
 
-static int lookup_send(struct ctl *ctl, const struct keys *keys)
+static int lookup_send(struct ctl *ctl, const struct keys_words *words,
+		       const struct keys *keys)
 {
 	struct kvstash *c = client_open(ctl);
 	struct kvstash_keys k;
@@ -211,6 +312,7 @@ static int lookup_send(struct ctl *ctl, const struct keys *keys)
 	if (!c)
 		return CODE_FAILED;
 	kvstash_prep_keys_var(&k, keys->bytes, keys->lens, keys->n);
+	keys_words_prep(&k, words);
 	ret = kvstash_lookup_all(c, &k, NULL);
 	if (ret)
 		return client_failed(ctl, ret);
@@ -225,16 +327,18 @@ static int lookup_send(struct ctl *ctl, const struct keys *keys)
 
 int cmd_lookup(struct ctl *ctl)
 {
+	struct keys_words words = { 0 };
 	struct keys keys;
 	int code;
 
-	code = arg_only_operands(ctl, 1, INT32_MAX);
+	code = keys_options(ctl, group_option, &words);
+	if (!code)
+		code = arg_operands(ctl, 1, INT32_MAX);
+	if (!code)
+		code = arg_keys(ctl, &keys);
 	if (code)
 		return code;
-	code = arg_keys(ctl, &keys);
-	if (code)
-		return code;
-	code = lookup_send(ctl, &keys);
+	code = lookup_send(ctl, &words, &keys);
 	keys_free(&keys);
 	return code;
 }

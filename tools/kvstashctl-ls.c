@@ -7,83 +7,62 @@
 
 #include "kvstashctl.h"
 
-static const struct nla_policy policy[KVSTASH_A_OBJ_MAX + 1] = {
-	[KVSTASH_A_OBJ_NS] = { .type = NLA_STRING },
-	[KVSTASH_A_OBJ_KIND] = { .type = NLA_U8 },
-	[KVSTASH_A_OBJ_STATE] = { .type = NLA_U8 },
-	[KVSTASH_A_OBJ_POOL] = { .type = NLA_STRING },
-	[KVSTASH_A_OBJ_BYTES] = { .type = NLA_U64 },
-	[KVSTASH_A_OBJ_PARTS] = { .type = NLA_U16 },
-	[KVSTASH_A_OBJ_PARTS_PRESENT] = { .type = NLA_U16 },
-	[KVSTASH_A_OBJ_CHILDREN] = { .type = NLA_U32 },
-	[KVSTASH_A_OBJ_REFS] = { .type = NLA_U32 },
-	[KVSTASH_A_OBJ_IDLE_MS] = { .type = NLA_U64 },
-};
-
-static const char *const kinds[] = {
-	[KVSTASH_KIND_PAGE] = "page",
-};
-
-static void set_kind(json_t *o, struct nlattr *a)
-{
-	unsigned int kind;
-
-	if (!a)
-		return;
-	kind = nla_get_u8(a);
-	out_set(o, "kind", kind < ARRAY_SIZE(kinds) ?
-			   json_string(kinds[kind]) : json_integer(kind));
-}
-
-static void set_state(json_t *o, struct nlattr *a)
-{
-	if (a)
-		out_set(o, "state",
-			json_string(client_state_name(nla_get_u8(a))));
-}
-
-static json_t *object_json(struct nlattr **tb)
-{
-	json_t *o = out_object();
-
-	netlink_set_bytes(o, "key", tb[KVSTASH_A_OBJ_KEY]);
-	netlink_set_str(o, "ns", tb[KVSTASH_A_OBJ_NS]);
-	netlink_set_str(o, "pool", tb[KVSTASH_A_OBJ_POOL]);
-	set_kind(o, tb[KVSTASH_A_OBJ_KIND]);
-	set_state(o, tb[KVSTASH_A_OBJ_STATE]);
-	netlink_set_u64(o, "bytes", tb[KVSTASH_A_OBJ_BYTES]);
-	netlink_set_u16(o, "parts", tb[KVSTASH_A_OBJ_PARTS]);
-	netlink_set_u16(o, "parts_present", tb[KVSTASH_A_OBJ_PARTS_PRESENT]);
-	netlink_set_bytes(o, "parent", tb[KVSTASH_A_OBJ_PARENT]);
-	netlink_set_bytes(o, "manifest", tb[KVSTASH_A_OBJ_MANIFEST]);
-	netlink_set_bytes(o, "tag", tb[KVSTASH_A_OBJ_TAG]);
-	netlink_set_u32(o, "children", tb[KVSTASH_A_OBJ_CHILDREN]);
-	netlink_set_u32(o, "refs", tb[KVSTASH_A_OBJ_REFS]);
-	netlink_set_u64(o, "idle_ms", tb[KVSTASH_A_OBJ_IDLE_MS]);
-	return o;
-}
-
 #define LS_TITLE \
-	"STATE   PARTS              BYTES CHILDREN  REFS    IDLE MS" \
-	" NS           KEY"
+	"STATE   KIND  PARTS              BYTES CHILDREN  REFS    IDLE MS" \
+	"     TTL MS LEASES PIN  MEMBER      NS           GROUP    KEY"
 
 static bool with_facts;
 
+/* A number, or a dash if it is absent */
+static const char *number(const json_t *o, const char *name, char *buf,
+			  size_t len)
+{
+	if (!json_object_get(o, name))
+		return "-";
+	snprintf(buf, len, "%llu", out_u64(o, name));
+	return buf;
+}
+
+/* Of a member its index, of a group the members present; of how many. */
+static void say_member(const json_t *o)
+{
+	const char *of = json_object_get(o, "member") ? "member" :
+							"members_present";
+	char buf[32];
+
+	if (json_object_get(o, "members"))
+		snprintf(buf, sizeof(buf), "%llu/%llu", out_u64(o, of),
+			 out_u64(o, "members"));
+	else
+		snprintf(buf, sizeof(buf), "-");
+	printf("%-11s ", buf);
+}
+
 static void object_row(const struct ctl *ctl, const json_t *o)
 {
-	if (with_facts)
-		printf("%-7s %5llu/%-5llu %12llu %8llu %5llu %10llu %-12s ",
-		       out_str(o, "state"), out_u64(o, "parts_present"),
-		       out_u64(o, "parts"), out_u64(o, "bytes"),
-		       out_u64(o, "children"), out_u64(o, "refs"),
-		       out_u64(o, "idle_ms"), out_str(o, "ns"));
+	char ttl[24];
+
+	if (with_facts) {
+		printf("%-7s %-5s %5llu/%-5llu %12llu %8llu %5llu %10llu ",
+		       out_str(o, "state"), out_str(o, "kind"),
+		       out_u64(o, "parts_present"), out_u64(o, "parts"),
+		       out_u64(o, "bytes"), out_u64(o, "children"),
+		       out_u64(o, "refs"), out_u64(o, "idle_ms"));
+		printf("%10s %6llu %-4s ",
+		       number(o, "ttl_ms", ttl, sizeof(ttl)),
+		       out_u64(o, "leases"), out_str(o, "pin"));
+		say_member(o);
+		printf("%-12s ", out_str(o, "ns"));
+		out_print_bytes(ctl, o, "group");
+		putchar('\t');
+	}
 	out_print_bytes(ctl, o, "key");
 	putchar('\n');
 }
 
 static void say_object(struct ctl *ctl, struct nlattr **tb)
 {
-	out_item(ctl, object_json(tb), object_row);
+	out_item(ctl, dump_object(tb), object_row);
 }
 
 /* One of @names or a number; the index. */
@@ -107,24 +86,36 @@ static int put_name(struct ctl *ctl, struct nl_msg *msg, int attr,
 	return 0;
 }
 
-static int put_prefix(struct ctl *ctl, struct nl_msg *msg, const char *prefix)
+/* What is left out was not asked for. */
+static int put_key(struct ctl *ctl, struct nl_msg *msg, int attr,
+		   const char *what, const char *word)
 {
 	unsigned char *key;
 	size_t len;
-	int code = arg_key(ctl, "--prefix", prefix, 1, &key, &len);
+	int code;
 
+	if (!word)
+		return 0;
+	code = arg_key(ctl, what, word, 1, &key, &len);
 	if (code)
 		return code;
-	netlink_put_bytes(msg, KVSTASH_A_OBJ_KEY, key, len);
+	netlink_put_bytes(msg, attr, key, len);
 	free(key);
 	return 0;
 }
 
+/* Keys among the filters, which are read last: --hex may come after them. */
+struct ls_words {
+	const char *prefix;
+	const char *group;
+};
+
 static int put_filter(struct ctl *ctl, struct nl_msg *msg, int c,
-		      const char **prefix)
+		      struct ls_words *w)
 {
+	static const char *const kinds[] = { "page", "group" };
 	static const char *const states[] = {
-		"absent", "filling", "waiting", "visible",
+		"absent", "filling", "waiting", "visible", "expired",
 	};
 
 	switch (c) {
@@ -141,9 +132,14 @@ static int put_filter(struct ctl *ctl, struct nl_msg *msg, int c,
 		return put_name(ctl, msg, KVSTASH_A_OBJ_STATE, "--state",
 				states, ARRAY_SIZE(states));
 	case 'P':
-		/* --hex may come later */
-		*prefix = optarg;
+		w->prefix = optarg;
 		return 0;
+	case 'G':
+		w->group = optarg;
+		return 0;
+	case 'I':
+		return put_name(ctl, msg, KVSTASH_A_OBJ_PIN, "--pin",
+				client_pin_names, CLIENT_PINS);
 	case 'O':
 		netlink_put_str(msg, KVSTASH_A_OBJ_POOL, optarg);
 		return 0;
@@ -160,23 +156,25 @@ int cmd_ls(struct ctl *ctl)
 		{ "state", required_argument, NULL, 'S' },
 		{ "prefix", required_argument, NULL, 'P' },
 		{ "pool", required_argument, NULL, 'O' },
+		{ "group", required_argument, NULL, 'G' },
+		{ "pin", required_argument, NULL, 'I' },
 		{ 0 },
 	};
-	static const struct netlink_request req = {
-		.cmd = KVSTASH_CMD_OBJ_GET, .dump = true,
-		.max = KVSTASH_A_OBJ_MAX, .policy = policy,
-		.reply = say_object,
-	};
+	struct netlink_request req = dump_request(say_object);
 	struct nl_msg *msg = netlink_message(&req);
-	const char *prefix = NULL;
+	struct ls_words words = { 0 };
 	int code = 0, c;
 
 	while (!code && (c = arg_option(ctl, "l", longs)) != -1)
-		code = put_filter(ctl, msg, c, &prefix);
+		code = put_filter(ctl, msg, c, &words);
 	if (!code)
 		code = arg_operands(ctl, 0, 0);
-	if (!code && prefix)
-		code = put_prefix(ctl, msg, prefix);
+	if (!code)
+		code = put_key(ctl, msg, KVSTASH_A_OBJ_KEY, "--prefix",
+			       words.prefix);
+	if (!code)
+		code = put_key(ctl, msg, KVSTASH_A_OBJ_GROUP, "--group",
+			       words.group);
 	if (code) {
 		nlmsg_free(msg);
 		return code;

@@ -19,6 +19,9 @@ static const struct nla_policy policy[KVSTASH_A_NS_MAX + 1] = {
 	[KVSTASH_A_NS_BYTES] = { .type = NLA_U64 },
 	[KVSTASH_A_NS_CLIENTS] = { .type = NLA_U32 },
 	[KVSTASH_A_NS_STATS] = { .type = NLA_NESTED },
+	[KVSTASH_A_NS_PIN_BYTES] = { .type = NLA_U64 },
+	[KVSTASH_A_NS_LEASED] = { .type = NLA_U64 },
+	[KVSTASH_A_NS_PINNED] = { .type = NLA_U64 },
 };
 
 static const struct nla_policy stat_policy[KVSTASH_A_STAT_MAX + 1] = {
@@ -63,10 +66,13 @@ static json_t *ns_json(struct nlattr **tb)
 	netlink_set_u64(o, "quota_bytes", tb[KVSTASH_A_NS_QUOTA_BYTES]);
 	netlink_set_u64(o, "quota_objects", tb[KVSTASH_A_NS_QUOTA_OBJECTS]);
 	netlink_set_u64(o, "lease_bytes", tb[KVSTASH_A_NS_LEASE_BYTES]);
+	netlink_set_u64(o, "pin_bytes", tb[KVSTASH_A_NS_PIN_BYTES]);
 	netlink_set_u32(o, "incomplete_ms", tb[KVSTASH_A_NS_INCOMPLETE_MS]);
 	netlink_set_u64(o, "objects", tb[KVSTASH_A_NS_OBJECTS]);
 	netlink_set_u64(o, "visible", tb[KVSTASH_A_NS_VISIBLE]);
 	netlink_set_u64(o, "bytes", tb[KVSTASH_A_NS_BYTES]);
+	netlink_set_u64(o, "leased", tb[KVSTASH_A_NS_LEASED]);
+	netlink_set_u64(o, "pinned", tb[KVSTASH_A_NS_PINNED]);
 	netlink_set_u32(o, "clients", tb[KVSTASH_A_NS_CLIENTS]);
 	if (tb[KVSTASH_A_NS_STATS])
 		out_set(o, "stats", stats_json(tb[KVSTASH_A_NS_STATS]));
@@ -75,8 +81,9 @@ static json_t *ns_json(struct nlattr **tb)
 
 #define NS_TITLE \
 	"NAME           POOL              UID    GID MODE    QUOTA BYTES" \
-	"  Q OBJECTS    LEASE BYTES INCOMPLETE MS    OBJECTS    VISIBLE" \
-	"          BYTES CLIENTS"
+	"  Q OBJECTS    LEASE BYTES      PIN BYTES INCOMPLETE MS" \
+	"    OBJECTS    VISIBLE          BYTES         LEASED         PINNED" \
+	" CLIENTS"
 
 static void ns_row(const struct ctl *ctl, const json_t *o)
 {
@@ -84,16 +91,18 @@ static void ns_row(const struct ctl *ctl, const json_t *o)
 	printf("%-14s %-14s %6llu %6llu %4s ",
 	       out_str(o, "name"), out_str(o, "pool"), out_u64(o, "uid"),
 	       out_u64(o, "gid"), out_str(o, "mode"));
-	printf("%14llu %10llu %14llu %13llu ",
+	printf("%14llu %10llu %14llu %14llu %13llu ",
 	       out_u64(o, "quota_bytes"), out_u64(o, "quota_objects"),
-	       out_u64(o, "lease_bytes"), out_u64(o, "incomplete_ms"));
-	printf("%10llu %10llu %14llu %7llu\n",
+	       out_u64(o, "lease_bytes"), out_u64(o, "pin_bytes"),
+	       out_u64(o, "incomplete_ms"));
+	printf("%10llu %10llu %14llu %14llu %14llu %7llu\n",
 	       out_u64(o, "objects"), out_u64(o, "visible"),
-	       out_u64(o, "bytes"), out_u64(o, "clients"));
+	       out_u64(o, "bytes"), out_u64(o, "leased"),
+	       out_u64(o, "pinned"), out_u64(o, "clients"));
 }
 
 enum { OPT_POOL = 2000, OPT_UID, OPT_GID, OPT_MODE, OPT_QUOTA, OPT_OBJECTS,
-	OPT_LEASE, OPT_INCOMPLETE };
+	OPT_LEASE, OPT_PIN, OPT_INCOMPLETE };
 
 static const struct option longs[] = {
 	{ "pool", required_argument, NULL, OPT_POOL },
@@ -103,6 +112,7 @@ static const struct option longs[] = {
 	{ "quota", required_argument, NULL, OPT_QUOTA },
 	{ "objects", required_argument, NULL, OPT_OBJECTS },
 	{ "lease-budget", required_argument, NULL, OPT_LEASE },
+	{ "pin-bytes", required_argument, NULL, OPT_PIN },
 	{ "incomplete-timeout", required_argument, NULL, OPT_INCOMPLETE },
 	{ 0 },
 };
@@ -159,6 +169,9 @@ static int put_option(struct ctl *ctl, struct nl_msg *msg, int c)
 	case OPT_LEASE:
 		return put_size(ctl, msg, KVSTASH_A_NS_LEASE_BYTES,
 				"--lease-budget");
+	case OPT_PIN:
+		return put_size(ctl, msg, KVSTASH_A_NS_PIN_BYTES,
+				"--pin-bytes");
 	case OPT_INCOMPLETE:
 		return put_number(ctl, msg, KVSTASH_A_NS_INCOMPLETE_MS,
 				  "--incomplete-timeout");

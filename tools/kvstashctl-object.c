@@ -18,7 +18,12 @@ struct put_words {
 	const char *part;
 	const char *manifest;
 	const char *tag;
-	bool root_if_no_parent;
+	const char *parent_group;
+	const char *group;
+	const char *member;
+	const char *members;
+	const char *ttl_ms;
+	__u32 flags;
 };
 
 /**
@@ -27,44 +32,102 @@ struct put_words {
 struct put_memory {
 	unsigned char *key;
 	unsigned char *parent;
+	unsigned char *group;
 	unsigned char manifest[KVSTASH_DIGEST_LEN];
 	struct bytes data;
 };
+
+/* Options with a word each */
+static const char **put_word(struct put_words *w, int c)
+{
+	switch (c) {
+	case 'p':
+		return &w->parent;
+	case 'P':
+		return &w->parent_group;
+	case 'i':
+		return &w->part;
+	case 'm':
+		return &w->manifest;
+	case 't':
+		return &w->tag;
+	case 'g':
+		return &w->group;
+	case 'I':
+		return &w->member;
+	case 'N':
+		return &w->members;
+	case 'T':
+		return &w->ttl_ms;
+	default:
+		return NULL;
+	}
+}
+
+/* Options that are flags of the entry */
+static __u32 put_flag(int c)
+{
+	switch (c) {
+	case 'r':
+		return KVSTASH_PUT_ROOT_IF_NO_PARENT;
+	case 'A':
+		return KVSTASH_PUT_ATOMIC;
+	case 'L':
+		return KVSTASH_PUT_NO_LINGER;
+	default:
+		return 0;
+	}
+}
+
+/* What only makes sense together; the rest is the kernel's to judge. */
+static int put_consistent(struct ctl *ctl, const struct put_words *w)
+{
+	if (w->parent && w->parent_group)
+		return out_usage(ctl, "--parent and --parent-group");
+	if (w->group && !(w->member && w->members))
+		return out_usage(ctl, "--group needs --member and --members");
+	if (!w->group &&
+	    (w->member || w->members || w->flags & KVSTASH_PUT_ATOMIC))
+		return out_usage(ctl,
+				 "--member, --members and --atomic need --group");
+	return arg_operands(ctl, 1, 2);
+}
 
 static int put_options(struct ctl *ctl, struct put_words *w)
 {
 	static const struct option longs[] = {
 		{ "parent", required_argument, NULL, 'p' },
+		{ "parent-group", required_argument, NULL, 'P' },
 		{ "part", required_argument, NULL, 'i' },
 		{ "manifest", required_argument, NULL, 'm' },
 		{ "tag", required_argument, NULL, 't' },
+		{ "group", required_argument, NULL, 'g' },
+		{ "member", required_argument, NULL, 'I' },
+		{ "members", required_argument, NULL, 'N' },
+		{ "ttl-ms", required_argument, NULL, 'T' },
 		{ "root-if-no-parent", no_argument, NULL, 'r' },
+		{ "atomic", no_argument, NULL, 'A' },
+		{ "no-linger", no_argument, NULL, 'L' },
 		{ 0 },
 	};
 	int c;
 
 	while ((c = arg_option(ctl, "", longs)) != -1) {
-		if (c == 'p')
-			w->parent = optarg;
-		else if (c == 'i')
-			w->part = optarg;
-		else if (c == 'm')
-			w->manifest = optarg;
-		else if (c == 't')
-			w->tag = optarg;
-		else if (c == 'r')
-			w->root_if_no_parent = true;
+		const char **word = put_word(w, c);
+
+		if (word)
+			*word = optarg;
+		else if (put_flag(c))
+			w->flags |= put_flag(c);
 		else
 			return CODE_USAGE;
 	}
-	return arg_operands(ctl, 1, 2);
+	return put_consistent(ctl, w);
 }
 
-/* The identity beside the key. */
-static int put_identity(struct ctl *ctl, const struct put_words *w,
-			struct put_memory *m, struct kvstash_put *e)
+static int put_parent(struct ctl *ctl, const struct put_words *w,
+		      struct put_memory *m, struct kvstash_put *e)
 {
-	unsigned int part, parts;
 	size_t len;
 	int code;
 
@@ -73,25 +136,77 @@ static int put_identity(struct ctl *ctl, const struct put_words *w,
 		if (code)
 			return code;
 		kvstash_prep_put_parent(e, m->parent, len);
-	}
-	if (w->part) {
-		code = arg_part(ctl, w->part, &part, &parts);
+	} else if (w->parent_group) {
+		code = arg_key(ctl, "--parent-group", w->parent_group, 1,
+			       &m->parent, &len);
 		if (code)
 			return code;
-		kvstash_prep_put_part(e, part, parts);
+		kvstash_prep_put_parent_group(e, m->parent, len);
 	}
-	if (w->manifest) {
+	return 0;
+}
+
+static int put_group(struct ctl *ctl, const struct put_words *w,
+		     struct put_memory *m, struct kvstash_put *e)
+{
+	__u64 member, members;
+	size_t len;
+	int code;
+
+	if (!w->group)
+		return 0;
+	code = arg_key(ctl, "--group", w->group, 1, &m->group, &len);
+	if (!code)
+		code = arg_number(ctl, "--member", w->member, UINT16_MAX,
+				  &member);
+	if (!code)
+		code = arg_number(ctl, "--members", w->members,
+				  KVSTASH_MEMBERS_MAX, &members);
+	if (!code)
+		kvstash_prep_put_group(e, m->group, len, member, members, 0);
+	return code;
+}
+
+static int put_ttl(struct ctl *ctl, const struct put_words *w,
+		   struct kvstash_put *e)
+{
+	__u64 ms;
+	int code;
+
+	if (!w->ttl_ms)
+		return 0;
+	code = arg_number(ctl, "--ttl-ms", w->ttl_ms, UINT32_MAX, &ms);
+	if (!code)
+		kvstash_prep_put_ttl(e, ms);
+	return code;
+}
+
+/* The identity beside the key. */
+static int put_identity(struct ctl *ctl, const struct put_words *w,
+			struct put_memory *m, struct kvstash_put *e)
+{
+	unsigned int part, parts;
+	int code;
+
+	code = put_parent(ctl, w, m, e);
+	if (!code)
+		code = put_group(ctl, w, m, e);
+	if (!code)
+		code = put_ttl(ctl, w, e);
+	if (!code && w->part) {
+		code = arg_part(ctl, w->part, &part, &parts);
+		if (!code)
+			kvstash_prep_put_part(e, part, parts);
+	}
+	if (!code && w->manifest) {
 		code = arg_digest(ctl, w->manifest, m->manifest,
 				  sizeof(m->manifest));
-		if (code)
-			return code;
 		kvstash_prep_put_manifest(e, m->manifest);
 	}
 	if (w->tag)
 		kvstash_prep_put_tag(e, w->tag, strlen(w->tag));
-	if (w->root_if_no_parent)
-		e->flags |= KVSTASH_PUT_ROOT_IF_NO_PARENT;
-	return 0;
+	e->flags |= w->flags;
+	return code;
 }
 
 static int put_build(struct ctl *ctl, const struct put_words *w,
@@ -143,6 +258,12 @@ static int put_send(struct ctl *ctl, struct kvstash_put *e)
 	out_set_u64(doc, "bytes", e->part_len);
 	out_set_u64(doc, "part", e->part);
 	out_set_u64(doc, "parts", e->parts);
+	if (e->group) {
+		out_set_bytes(doc, "group", (void *)(uintptr_t)e->group,
+			      e->group_len);
+		out_set_u64(doc, "member", e->member);
+		out_set_u64(doc, "members", e->members);
+	}
 	out_set_result(doc, &e->r);
 	return out_doc(ctl, doc, put_text, CODE_OK);
 }
@@ -162,6 +283,7 @@ int cmd_put(struct ctl *ctl)
 		code = put_send(ctl, &e);
 	free(m.key);
 	free(m.parent);
+	free(m.group);
 	bytes_free(&m.data);
 	return code;
 }

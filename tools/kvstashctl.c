@@ -19,22 +19,28 @@ static const struct command {
 	{ "ns create", cmd_ns_create,
 	  "NAME [--pool POOL] [--uid UID] [--gid GID] [--mode MODE]\n"
 	  "          [--quota BYTES] [--objects N] [--lease-budget BYTES]\n"
-	  "          [--incomplete-timeout MS]" },
+	  "          [--pin-bytes BYTES] [--incomplete-timeout MS]" },
 	{ "ns set", cmd_ns_set,
 	  "NAME (options of create but --pool)" },
 	{ "ns destroy", cmd_ns_destroy, "NAME" },
 	{ "ns list", cmd_ns_list, "[NAME]" },
 	{ "put", cmd_put,
 	  "KEY [FILE|-] [--parent KEY] [--part I/N] [--manifest HEX]\n"
-	  "          [--tag STRING] [--root-if-no-parent]" },
+	  "          [--tag STRING] [--root-if-no-parent] [--ttl-ms MS] [--no-linger]\n"
+	  "          [--group KEY --member I --members N [--atomic]]\n"
+	  "          [--parent-group KEY]" },
 	{ "get", cmd_get, "KEY [-o FILE] [--range PART:OFFSET:LENGTH]..." },
-	{ "stat", cmd_stat, "KEY..." },
-	{ "exists", cmd_exists, "KEY..." },
-	{ "rm", cmd_rm, "KEY..." },
-	{ "lookup", cmd_lookup, "KEY..." },
+	{ "stat", cmd_stat, "[--group-kind] KEY..." },
+	{ "exists", cmd_exists, "[--group-kind] KEY..." },
+	{ "rm", cmd_rm, "[--group-kind | --member] KEY..." },
+	{ "lookup", cmd_lookup, "[--group-kind] KEY..." },
+	{ "group", cmd_group, "KEY" },
+	{ "pin", cmd_pin, "soft|hard|none [--group-kind] KEY..." },
+	{ "lease", cmd_lease,
+	  "[--group-kind] KEY... [-- COMMAND...] | --list" },
 	{ "ls", cmd_ls,
 	  "[-l] [--ns NS] [--kind KIND] [--state STATE] [--prefix KEY]\n"
-	  "          [--pool POOL]" },
+	  "          [--pool POOL] [--group KEY] [--pin PIN]" },
 	{ "stats", cmd_stats, "[pool NAME | ns NAME]" },
 };
 

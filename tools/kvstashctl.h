@@ -4,7 +4,8 @@
  *
  * One file a concern: -arg reads the command line, -out says things in text or
  * JSON, -file moves bytes from and to files, -netlink talks to the control
- * family, -client to the device; the rest are the commands.
+ * family, -dump to its list of objects, -client to the device; the rest are the
+ * commands.
  */
 #ifndef KVSTASHCTL_H
 #define KVSTASHCTL_H
@@ -76,6 +77,9 @@ int cmd_get(struct ctl *ctl);
 int cmd_stat(struct ctl *ctl);
 int cmd_exists(struct ctl *ctl);
 int cmd_rm(struct ctl *ctl);
+int cmd_pin(struct ctl *ctl);
+int cmd_lease(struct ctl *ctl);
+int cmd_group(struct ctl *ctl);
 int cmd_lookup(struct ctl *ctl);
 int cmd_ls(struct ctl *ctl);
 int cmd_stats(struct ctl *ctl);
@@ -123,6 +127,8 @@ int arg_part(struct ctl *ctl, const char *s, unsigned int *part,
 	     unsigned int *parts);
 /* PART:OFFSET:LENGTH; the address is left 0 */
 int arg_range(struct ctl *ctl, const char *s, struct kvstash_range *out);
+/* All of @s as hex digits into @out, which has room for half of them. */
+bool arg_unhex(const char *s, unsigned char *out);
 /* A key, in hex if the user said so; at least @least bytes. Free *@out. */
 int arg_key(struct ctl *ctl, const char *what, const char *s, size_t least,
 	    unsigned char **out, size_t *len);
@@ -181,6 +187,59 @@ int client_refused(struct ctl *ctl, const char *what,
 int client_code(const struct kvstash_result *r);
 int client_reason_code(unsigned int reason);
 const char *client_state_name(unsigned int state);
+/* Names of KVSTASH_PIN_* */
+#define CLIENT_PINS 3
+extern const char *const client_pin_names[CLIENT_PINS];
+const char *client_pin_name(unsigned int pin);
+
+/* -keys: what other commands about keys need of it */
+
+/**
+ * struct keys_job - a command about keys that has a result for each
+ * @call:   the library's call
+ * @list:   the list's name in the document
+ * @tags:   tags are asked for
+ * @leases: one for each key, if leases are asked for
+ * @pin:    pin that is asked for
+ * @set:    adds what there is to say of a key
+ * @text:   says it
+ * @quiet:  nothing is said unless a key fails
+ */
+struct keys_job {
+	int (*call)(struct kvstash *c, struct kvstash_keys *k,
+		    struct kvstash_exists *res, size_t *done);
+	const char *list;
+	bool tags;
+	struct kvstash_handle *leases;
+	unsigned int pin;
+	void (*set)(json_t *o, const struct kvstash_exists *x,
+		    const unsigned char *tag);
+	out_text text;
+	bool quiet;
+};
+
+/**
+ * struct keys_words - options of such commands
+ * @group:  the keys name groups
+ * @member: only these members
+ */
+struct keys_words {
+	bool group;
+	bool member;
+};
+
+#define KEYS_OPTION_GROUP { "group-kind", no_argument, NULL, 'g' }
+
+/* Carries it out for @keys; the code, all having been said. */
+int keys_send(struct ctl *ctl, const struct keys_job *job,
+	      const struct keys_words *words, const struct keys *keys);
+/* The state only */
+void keys_set_state(json_t *o, const struct kvstash_exists *x,
+		    const unsigned char *tag);
+/* State, members and what else is said of a group, or of an object's */
+void keys_set_group(json_t *o, const struct kvstash_exists *x);
+/* The key, and in words how it went. */
+void keys_say(const struct ctl *ctl, const json_t *o, const char *ok);
 
 /* -file: bytes from and to files; 0, or a code after having said why */
 
@@ -232,6 +291,16 @@ void netlink_put_u8(struct nl_msg *msg, int attr, __u8 v);
 /* Sends it and takes the answers. 0, or a code after having said why. */
 int netlink_do(struct ctl *ctl, const struct netlink_request *req,
 	       struct nl_msg *msg);
+
+/* -dump: objects as the control family lists them */
+
+/* An answer as JSON */
+json_t *dump_object(struct nlattr **tb);
+/* Name of a kind, or NULL */
+const char *dump_kind_name(unsigned int kind);
+/* A request for a dump; filters are attributes of its message. */
+struct netlink_request dump_request(void (*reply)(struct ctl *ctl,
+						  struct nlattr **tb));
 
 /* Members out of attributes; nothing if it is absent. */
 void netlink_set_u64(json_t *o, const char *name, struct nlattr *a);
