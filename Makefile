@@ -8,13 +8,14 @@
 #   make demo       a tour in a virtual machine
 #   make replay     replays a request trace: TRACE=FILE POOL_PERCENT=N
 #   make bench      measures; writes build/bench.json; MEM=6G of memory
-#   make torture    the long tests: SECONDS=600 K=
+#   make torture    the long tests: SECONDS=600 OBSERVATIONS=10000000 K=
 #   make lint       sparse, checkpatch, shellcheck, warnings as errors
 #   make install    library, headers, tools, manual pages: PREFIX, DESTDIR
 
 K ?= 6.12
 T ?=
 SECONDS ?= 600
+OBSERVATIONS ?= 10000000
 POOL_PERCENT ?= 10
 MEM ?= 6G
 TRACE ?= $(firstword $(wildcard ../shared/traces/conversation.jsonl) \
@@ -87,7 +88,8 @@ check:
 
 torture:
 	scripts/install-deps.sh build vm uml
-	TORTURE_SECONDS=$(SECONDS) selftests/run.sh -K $(K) -T '/torture'
+	TORTURE_SECONDS=$(SECONDS) TORTURE_OBSERVATIONS=$(OBSERVATIONS) \
+		selftests/run.sh -K $(K) -T '/torture'
 
 demo:
 	scripts/install-deps.sh build vm

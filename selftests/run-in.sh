@@ -11,7 +11,7 @@
 #   KVSTASH_BUILD  the build directory       KVSTASH_OUT  for results: files put
 #                  here are in LOGDIR/files<node> when the bed has gone
 #   SLOW           how many times slower than native the bed is, about
-# and TORTURE_SECONDS if it is set here.
+# and TORTURE_SECONDS and TORTURE_OBSERVATIONS if they are set here.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 # shellcheck source=selftests/beds/lib.sh
@@ -73,4 +73,5 @@ rm -rf "$logs"
 mkdir -p "$logs"
 exec "${run[@]}" -t $((limit + ${TORTURE_SECONDS:-0})) "${opts[@]}" -o "$logs" env \
 	KVSTASH_BED="$bed" KVSTASH_KO="$build/kmod-$bed/kvstash.ko" KVSTASH_BUILD="$build" SLOW="$slow" \
-	${TORTURE_SECONDS:+TORTURE_SECONDS="$TORTURE_SECONDS"} "$@"
+	${TORTURE_SECONDS:+TORTURE_SECONDS="$TORTURE_SECONDS"} \
+	${TORTURE_OBSERVATIONS:+TORTURE_OBSERVATIONS="$TORTURE_OBSERVATIONS"} "$@"

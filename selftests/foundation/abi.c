@@ -14,12 +14,12 @@ static_assert(sizeof(struct kvstash_range) == 32, "kvstash_range");
 static_assert(sizeof(struct kvstash_query) == 96, "kvstash_query");
 static_assert(sizeof(struct kvstash_bind) == 48, "kvstash_bind");
 static_assert(sizeof(struct kvstash_batch) == 40, "kvstash_batch");
-static_assert(sizeof(struct kvstash_put) == 104, "kvstash_put");
+static_assert(sizeof(struct kvstash_put) == 120, "kvstash_put");
 static_assert(sizeof(struct kvstash_write) == 64, "kvstash_write");
 static_assert(sizeof(struct kvstash_end) == 40, "kvstash_end");
-static_assert(sizeof(struct kvstash_get) == 72, "kvstash_get");
-static_assert(sizeof(struct kvstash_exists) == 64, "kvstash_exists");
-static_assert(sizeof(struct kvstash_keys) == 80, "kvstash_keys");
+static_assert(sizeof(struct kvstash_get) == 88, "kvstash_get");
+static_assert(sizeof(struct kvstash_exists) == 72, "kvstash_exists");
+static_assert(sizeof(struct kvstash_keys) == 88, "kvstash_keys");
 
 /* A member of the header, the value that spoils it, the refusal. */
 struct spoil {
@@ -35,8 +35,8 @@ struct spoil {
 #define KEYS(m)		offsetof(struct kvstash_keys, m)
 #define BIND(m)		offsetof(struct kvstash_bind, m)
 
-#define CALL_XKEYS	(CALL_BIT(CALL_EXISTS) | CALL_BIT(CALL_REMOVE))
-#define CALL_LOOK	CALL_BIT(CALL_LOOKUP)
+#define REMOVE		CALL_BIT(CALL_REMOVE)
+#define PIN		CALL_BIT(CALL_PIN)
 
 static const struct spoil header[] = {
 	{ CALL_BATCHES, BATCH(count), 4, 0, EINVAL, KVSTASH_R_COUNT },
@@ -55,33 +55,42 @@ static const struct spoil header[] = {
 	{ CALL_KEYS, KEYS(count), 4, KVSTASH_BATCH_MAX + 1, EINVAL, KVSTASH_R_COUNT },
 	{ CALL_KEYS, KEYS(count), 4, 0xffffffff, EINVAL, KVSTASH_R_COUNT },
 	{ CALL_KEYS, KEYS(key_len), 2, 1, EINVAL, KVSTASH_R_KEY_LEN },	/* and @lens */
-	{ CALL_KEYS, KEYS(kind), 1, 1, EINVAL, KVSTASH_R_KIND },
+	{ CALL_KEYS, KEYS(kind), 1, 2, EINVAL, KVSTASH_R_KIND },
 	{ CALL_KEYS, KEYS(kind), 1, 255, EINVAL, KVSTASH_R_KIND },
 	{ CALL_KEYS, KEYS(size), 4, 0, EINVAL, KVSTASH_R_SIZE },
-	{ CALL_KEYS, KEYS(size), 4, sizeof(struct kvstash_keys) - 1, EINVAL,
+	{ CALL_KEYS, KEYS(size), 4, CALL_FIRST_KEYS - 1, EINVAL,
 	  KVSTASH_R_SIZE },
-	{ CALL_XKEYS, KEYS(stride), 4, 0, EINVAL, KVSTASH_R_SIZE },
-	{ CALL_XKEYS, KEYS(stride), 4, sizeof(struct kvstash_exists) - 8, EINVAL,
+	{ CALL_RESULTS, KEYS(stride), 4, 0, EINVAL, KVSTASH_R_SIZE },
+	{ CALL_RESULTS, KEYS(stride), 4, CALL_FIRST_EXISTS - 8, EINVAL,
 	  KVSTASH_R_SIZE },
-	{ CALL_XKEYS, KEYS(stride), 4, sizeof(struct kvstash_exists) + 4, EINVAL,
+	{ CALL_RESULTS, KEYS(stride), 4, sizeof(struct kvstash_exists) + 4, EINVAL,
 	  KVSTASH_R_SIZE },
-	{ CALL_XKEYS, KEYS(results), 8, 1, EINVAL, KVSTASH_R_ALIGN },
-	{ CALL_XKEYS, KEYS(results), 8, 4, EINVAL, KVSTASH_R_ALIGN },
-	{ CALL_LOOK, KEYS(results), 8, 8, EINVAL, KVSTASH_R_RESERVED },
-	{ CALL_LOOK, KEYS(tags), 8, 8, EINVAL, KVSTASH_R_RESERVED },
-	{ CALL_LOOK, KEYS(stride), 4, sizeof(struct kvstash_exists), EINVAL,
+	{ CALL_RESULTS, KEYS(results), 8, 1, EINVAL, KVSTASH_R_ALIGN },
+	{ CALL_RESULTS, KEYS(results), 8, 4, EINVAL, KVSTASH_R_ALIGN },
+	{ CALL_LOOKUPS, KEYS(results), 8, 8, EINVAL, KVSTASH_R_RESERVED },
+	{ CALL_LOOKUPS, KEYS(tags), 8, 8, EINVAL, KVSTASH_R_RESERVED },
+	{ CALL_LOOKUPS, KEYS(stride), 4, sizeof(struct kvstash_exists), EINVAL,
 	  KVSTASH_R_RESERVED },
-	{ CALL_BIT(CALL_REMOVE), KEYS(tags), 8, 8, EINVAL,
-	  KVSTASH_R_RESERVED },
+	{ REMOVE | PIN, KEYS(tags), 8, 8, EINVAL, KVSTASH_R_RESERVED },
+	{ CALL_KEYS & ~CALL_KEY_LEASES, KEYS(leases), 8, 8, EINVAL, KVSTASH_R_RESERVED },
+	{ CALL_KEY_LEASES, KEYS(leases), 8, 1, EINVAL, KVSTASH_R_ALIGN },
+	{ CALL_KEY_LEASES, KEYS(leases), 8, 4, EINVAL, KVSTASH_R_ALIGN },
+	{ PIN, KEYS(pin), 1, KVSTASH_PIN_HARD + 1, EINVAL, KVSTASH_R_PIN },
+	{ PIN, KEYS(pin), 1, 255, EINVAL, KVSTASH_R_PIN },
+	{ REMOVE, KEYS(flags), 4, KVSTASH_KEYS_MEMBER | KVSTASH_KEYS_LEASE, EINVAL,
+	  KVSTASH_R_FLAGS },
 };
 
-/* Members of which each single bit is refused. */
+/* Members of which each single bit is refused, but those of @v. */
 static const struct spoil header_bits[] = {
 	{ CALL_BATCHES, BATCH(flags), 4, 0, EINVAL, KVSTASH_R_FLAGS },
 	{ CALL_BATCHES, BATCH(reserved), 4, 0, EINVAL, KVSTASH_R_RESERVED },
-	{ CALL_KEYS, KEYS(flags), 4, 0, EINVAL, KVSTASH_R_FLAGS },
-	{ CALL_KEYS, KEYS(reserved), 1, 0, EINVAL, KVSTASH_R_RESERVED },
-	{ CALL_KEYS, KEYS(reserved2), 4, 0, EINVAL, KVSTASH_R_RESERVED },
+	{ CALL_EXISTSES | CALL_LOOKUPS, KEYS(flags), 4, KVSTASH_KEYS_LEASE, EINVAL,
+	  KVSTASH_R_FLAGS },
+	{ REMOVE, KEYS(flags), 4, KVSTASH_KEYS_MEMBER, EINVAL, KVSTASH_R_FLAGS },
+	{ PIN, KEYS(flags), 4, 0, EINVAL, KVSTASH_R_FLAGS },
+	{ CALL_KEYS & ~PIN, KEYS(pin), 1, 0, EINVAL, KVSTASH_R_RESERVED },
+	{ CALL_KEYS, KEYS(reserved), 4, 0, EINVAL, KVSTASH_R_RESERVED },
 };
 
 static void refuse_header(struct __test_metadata *_metadata,
@@ -99,6 +108,7 @@ static void refuse_header(struct __test_metadata *_metadata,
 	EXPECT_EQ(p->err, o.err);
 	EXPECT_EQ(p->reason, o.reason);
 	EXPECT_EQ(p->off, o.field);
+	EXPECT_EQ(0, o.leased);
 	if (p->err != o.err || p->reason != o.reason || p->off != o.field)
 		TH_LOG("%s, member at %zu = %#llx: errno %d reason %u field %u",
 		       call_kinds[kind].name, p->off, v, o.err, o.reason,
@@ -125,8 +135,9 @@ TEST_F(store, each_bit_of_flags_and_reserved_members_is_refused)
 			if (!call_is(k, p->kinds))
 				continue;
 			for (size_t bit = 0; bit < 8 * p->width; bit++)
-				refuse_header(_metadata, &self->s, k, p,
-					      1ULL << bit);
+				if (!(p->v & 1ULL << bit))
+					refuse_header(_metadata, &self->s, k, p,
+						      1ULL << bit);
 		}
 	}
 }
@@ -159,8 +170,9 @@ TEST_F(store, strides_around_the_entry_size_are_refused)
 	for (int k = 0; k < CALL_KINDS; k++)
 		for (size_t i = 0; i < KVT_LEN(delta) &&
 		     call_is(k, CALL_BATCHES); i++)
-			refuse_header(_metadata, &self->s, k, &p,
-				      call_kinds[k].stride + delta[i]);
+			refuse_header(_metadata, &self->s, k, &p, delta[i] +
+				      (delta[i] < 0 ? call_kinds[k].least :
+				       call_kinds[k].stride));
 }
 
 TEST_F(store, unspoilt_requests_are_accepted)
@@ -198,6 +210,10 @@ TEST_F(store, garbage_in_out_members_is_ignored)
 			c.e.get.bytes = ~0ULL;
 			c.e.get.object_size = ~0ULL;
 		}
+		if (call_is(k, CALL_KEY_GETS))
+			memset(&c.e.get.lease, 0xff, sizeof(c.e.get.lease));
+		if (call_is(k, CALL_KEY_LEASES))
+			memset(c.leases, 0xff, sizeof(c.leases));
 		call_control(_metadata, &c, &self->s);
 	}
 }
@@ -323,13 +339,53 @@ TEST_F(store, larger_entries_with_zero_tail_are_accepted)
 	for (int k = 0; k < CALL_KINDS; k++) {
 		for (__u32 more = 8; more <= 1024; more *= 4) {
 			call_prep(&c, k, &self->s);
-			if (k == CALL_LOOKUP)
+			if (call_is(k, CALL_LOOKUPS))
 				continue;
 			if (call_is(k, CALL_KEYS))
 				c.arg.k.stride += more;
 			else
 				c.arg.b.stride += more;
 			call_control(_metadata, &c, &self->s);
+		}
+	}
+}
+
+/* What stands behind an entry, a result, a header of the first version. */
+static bool behind_untouched(const struct call *c)
+{
+	__u32 least = call_kinds[c->kind].least;
+
+	if (call_is(c->kind, CALL_BATCHES))
+		return kvt_untouched((unsigned char *)c->e.room + least, 256);
+	return kvt_untouched((unsigned char *)c->arg.room + CALL_FIRST_KEYS, 256) &&
+	       kvt_untouched((unsigned char *)c->out.room + 2 * least, 256);
+}
+
+/* Programs of the first version: nothing is read or written behind what they know. */
+TEST_F(store, structures_of_the_first_version_are_taken)
+{
+	const unsigned int later = CALL_BIT(CALL_PUT_GROUP) | CALL_BIT(CALL_GET_LEASE) |
+				   CALL_BIT(CALL_GET_BY_LEASE) | CALL_KEY_LEASES | PIN;
+	struct call c;
+	__u32 least;
+
+	for (int k = 0; k < CALL_KINDS; k++) {
+		if (call_is(k, later))
+			continue;
+		call_prep(&c, k, &self->s);
+		least = call_kinds[k].least;
+		if (call_is(k, CALL_BATCHES)) {
+			c.arg.b.stride = least;
+			memset(c.e.room + least, KVT_CANARY_BYTE, 256);
+		} else {
+			c.arg.k.size = CALL_FIRST_KEYS;
+			c.arg.k.stride = least;
+			memset(c.arg.room + CALL_FIRST_KEYS, KVT_CANARY_BYTE, 256);
+			memset(c.out.room + 2 * least, KVT_CANARY_BYTE, 256);
+		}
+		call_control(_metadata, &c, &self->s);
+		EXPECT_TRUE(behind_untouched(&c)) {
+			TH_LOG("%s", call_kinds[k].name);
 		}
 	}
 }
@@ -400,13 +456,14 @@ TEST_F(store, header_may_lie_unaligned)
 				kvt_remove1(self->s.fd, c.key, strlen(c.key));
 			if (k == CALL_RESERVE)
 				kvt_abort1(self->s.fd, &c.e.put.handle);
+			call_release(&c);
 		}
 	}
 }
 
 static bool known_command(unsigned int type, unsigned int nr)
 {
-	return type == KVSTASH_IOC && nr >= 0x40 && nr <= 0x4a;
+	return type == KVSTASH_IOC && nr >= 0x40 && nr <= 0x4c;
 }
 
 TEST_F(store, unknown_commands_are_ENOTTY)
@@ -585,9 +642,8 @@ static const struct {
 	int flags;
 	unsigned int may;
 } files[] = {
-	{ O_RDONLY, CALL_GETS | CALL_BIT(CALL_EXISTS) | CALL_BIT(CALL_LOOKUP) },
-	{ O_WRONLY, CALL_NEWS | CALL_WRITES | CALL_ENDS |
-		    CALL_BIT(CALL_REMOVE) },
+	{ O_RDONLY, CALL_KEY_GETS | CALL_EXISTSES | CALL_LOOKUPS },
+	{ O_WRONLY, CALL_NEWS | CALL_WRITES | CALL_ENDS | REMOVE | PIN },
 };
 
 /* How the first entry, or else the call, says that it is not allowed. */
@@ -608,7 +664,9 @@ TEST_F(store, open_mode_of_the_file_limits_its_commands)
 		fd = kvt_open_flags(files[i].flags);
 		ASSERT_LE(0, fd);
 		for (int k = 0; k < CALL_KINDS; k++) {
-			if (call_is(k, files[i].may))
+			/* what has another client's lease: see below */
+			if (call_is(k, files[i].may | CALL_BIT(CALL_RELEASE) |
+				    CALL_BIT(CALL_GET_BY_LEASE)))
 				continue;
 			call_prep(&c, k, &self->s);
 			c.fd = fd;
@@ -640,6 +698,27 @@ TEST_F(store, read_only_file_reads)
 	close(fd);
 }
 
+/* Who may read may lease, hence release. */
+TEST_F(store, read_only_file_leases_and_releases)
+{
+	int fd = kvt_open_flags(O_RDONLY), wo = kvt_open_flags(O_WRONLY);
+	char back[KVT_ONE_LEN];
+	struct kvstash_handle h;
+
+	ASSERT_LE(0, fd);
+	ASSERT_LE(0, wo);
+	KVT_OK(kvt_exists_lease1(fd, "seed/one", 8, NULL, &h));
+	KVT_OK(kvt_get_by_lease1(fd, &h, back, sizeof(back), NULL));
+	EXPECT_EQ(-1, kvt_verify(back, sizeof(back), kvt_seed_of("seed/one", 0)));
+	KVT_EXPECT(EACCES, KVSTASH_R_PERMISSION,
+		   kvt_get_by_lease1(wo, &h, back, sizeof(back), NULL));
+	KVT_EXPECT(EACCES, KVSTASH_R_PERMISSION, kvt_pin1(fd, "seed/one", 8, KVSTASH_PIN_SOFT));
+	KVT_OK(kvt_release1(fd, &h));
+	KVT_EXPECT(EALREADY, KVSTASH_R_RELEASED, kvt_release1(fd, &h));
+	close(fd);
+	close(wo);
+}
+
 TEST_F(store, write_only_file_writes)
 {
 	int fd = kvt_open_flags(O_WRONLY);
@@ -647,6 +726,7 @@ TEST_F(store, write_only_file_writes)
 
 	ASSERT_LE(0, fd);
 	KVT_OK(kvt_put1(fd, "wo", 2, "bytes", 5));
+	KVT_OK(kvt_pin1(fd, "wo", 2, KVSTASH_PIN_SOFT));
 	KVT_OK(kvt_remove1(fd, "wo", 2));
 	KVT_OK(kvt_reserve1(fd, "wo", 2, 5, &h));
 	KVT_OK(kvt_write1(fd, &h, 0, "bytes", 5));

@@ -31,7 +31,9 @@ struct spoil {
 #define SEGS_GET	CALL_BIT(CALL_GET_SEGS)
 #define RANGES		CALL_BIT(CALL_GET_RANGES)
 #define RESERVE		CALL_BIT(CALL_RESERVE)
-#define GET_PLAIN	CALL_BIT(CALL_GET)
+#define GET_PLAIN	(CALL_BIT(CALL_GET) | CALL_BIT(CALL_GET_LEASE) | BY_LEASE)
+#define BY_LEASE	CALL_BIT(CALL_GET_BY_LEASE)
+#define GROUP		CALL_BIT(CALL_PUT_GROUP)
 
 static const struct spoil entries[] = {
 	/* PUT and RESERVE */
@@ -66,6 +68,17 @@ static const struct spoil entries[] = {
 	{ CALL_PUTS, PUT(nr_segs), 4, ~0U, EINVAL, KVSTASH_R_SEGS, 1024 },
 	{ RESERVE, PUT(buf), 8, 4096, EINVAL, KVSTASH_R_RESERVED, ANY },
 	{ RESERVE, PUT(nr_segs), 4, 1, EINVAL, KVSTASH_R_RESERVED, ANY },
+	/* a group: all of it or nothing */
+	{ GROUP, PUT(group), 8, 0, EINVAL, KVSTASH_R_KEY_LEN, 512 },
+	{ GROUP, PUT(group_len), 2, 0, EINVAL, KVSTASH_R_KEY_LEN, 512 },
+	{ GROUP, PUT(group_len), 2, 513, EINVAL, KVSTASH_R_KEY_LEN, 512 },
+	{ GROUP, PUT(group_len), 2, 65535, EINVAL, KVSTASH_R_KEY_LEN, 512 },
+	{ GROUP, PUT(members), 2, 0, EINVAL, KVSTASH_R_MEMBERS, KVSTASH_MEMBERS_MAX },
+	{ GROUP, PUT(member), 2, 1, EINVAL, KVSTASH_R_MEMBER_INDEX, 1 },
+	{ GROUP, PUT(member), 2, 65535, EINVAL, KVSTASH_R_MEMBER_INDEX, 1 },
+	{ CALL_NEWS & ~GROUP, PUT(group_len), 2, 1, EINVAL, KVSTASH_R_KEY_LEN, 512 },
+	{ CALL_NEWS & ~GROUP, PUT(members), 2, 1, EINVAL, KVSTASH_R_MEMBERS, ANY },
+	{ CALL_NEWS & ~GROUP, PUT(members), 2, 65535, EINVAL, KVSTASH_R_MEMBERS, ANY },
 	/* WRITE: 20,000 bytes are reserved */
 	{ CALL_WRITES, WRITE(nr_segs), 4, 1025, EINVAL, KVSTASH_R_SEGS, 1024 },
 	{ CALL_WRITES, WRITE(nr_segs), 4, ~0U, EINVAL, KVSTASH_R_SEGS, 1024 },
@@ -86,14 +99,19 @@ static const struct spoil entries[] = {
 	{ CALL_WRITES, WRITE(offset), 8, ~0ULL, ERANGE, KVSTASH_R_RANGE,
 	  KVT_FLIGHT_LEN },
 	/* GET: of 5,000 bytes */
-	{ CALL_GETS, GET(key_len), 2, 0, EINVAL, KVSTASH_R_KEY_LEN, 512 },
-	{ CALL_GETS, GET(key_len), 2, 513, EINVAL, KVSTASH_R_KEY_LEN, 512 },
-	{ CALL_GETS, GET(key_len), 2, 65535, EINVAL, KVSTASH_R_KEY_LEN, 512 },
+	{ CALL_KEY_GETS, GET(key_len), 2, 0, EINVAL, KVSTASH_R_KEY_LEN, 512 },
+	{ CALL_KEY_GETS, GET(key_len), 2, 513, EINVAL, KVSTASH_R_KEY_LEN, 512 },
+	{ CALL_KEY_GETS, GET(key_len), 2, 65535, EINVAL, KVSTASH_R_KEY_LEN, 512 },
 	{ CALL_GETS, GET(nr), 4, 1025, EINVAL, KVSTASH_R_SEGS, 1024 },
 	{ CALL_GETS, GET(nr), 4, ~0U, EINVAL, KVSTASH_R_SEGS, 1024 },
+	{ BY_LEASE, GET(key), 8, 4096, EINVAL, KVSTASH_R_RESERVED, ANY },
+	{ BY_LEASE, GET(key_len), 2, 1, EINVAL, KVSTASH_R_RESERVED, ANY },
+	{ BY_LEASE, GET(kind), 1, 1, EINVAL, KVSTASH_R_RESERVED, ANY },
+	{ BY_LEASE, GET(lease.seq), 8, 0, EBADF, KVSTASH_R_HANDLE_UNKNOWN, ANY },
+	{ BY_LEASE, GET(lease.seq), 8, ~0ULL, EBADF, KVSTASH_R_HANDLE_UNKNOWN, ANY },
 	{ RANGES, GET(nr), 4, 0, EINVAL, KVSTASH_R_SEGS, ANY },
 	{ SEGS_GET | RANGES, GET(len), 8, 1, EINVAL, KVSTASH_R_LENGTH, ANY },
-	{ GET_PLAIN, GET(len), 8, 0, ENOSPC, KVSTASH_R_BUFFER_SMALL,
+	{ GET_PLAIN & ~CALL_BIT(CALL_GET_LEASE), GET(len), 8, 0, ENOSPC, KVSTASH_R_BUFFER_SMALL,
 	  KVT_ONE_LEN },
 	{ GET_PLAIN, GET(len), 8, KVT_ONE_LEN - 1, ENOSPC,
 	  KVSTASH_R_BUFFER_SMALL, KVT_ONE_LEN },
@@ -123,21 +141,21 @@ static const struct spoil entries[] = {
 
 /* Members of which each single bit is refused, but those of @v. */
 static const struct spoil bits[] = {
-	{ CALL_NEWS, PUT(flags), 4, KVSTASH_PUT_ROOT_IF_NO_PARENT, EINVAL,
-	  KVSTASH_R_FLAGS, ANY },
-	{ CALL_NEWS, PUT(reserved), 1, 0, EINVAL, KVSTASH_R_RESERVED, ANY },
-	{ CALL_NEWS, PUT(reserved2), 4, 0, EINVAL, KVSTASH_R_RESERVED, ANY },
+	{ CALL_NEWS, PUT(flags), 4, KVSTASH_PUT_ROOT_IF_NO_PARENT | KVSTASH_PUT_ATOMIC |
+	  KVSTASH_PUT_NO_LINGER, EINVAL, KVSTASH_R_FLAGS, ANY },
+	{ CALL_NEWS, PUT(reserved), 2, 0, EINVAL, KVSTASH_R_RESERVED, ANY },
 	{ CALL_NEWS, PUT(kind), 1, 0, EINVAL, KVSTASH_R_KIND, ANY },
+	{ CALL_NEWS, PUT(parent_kind), 1, KVSTASH_KIND_GROUP, EINVAL, KVSTASH_R_KIND, ANY },
 	{ CALL_WRITES, WRITE(flags), 4, 0, EINVAL, KVSTASH_R_FLAGS, ANY },
 	{ CALL_ENDS, offsetof(struct kvstash_end, flags), 4, 0, EINVAL,
 	  KVSTASH_R_FLAGS, ANY },
 	{ CALL_ENDS, offsetof(struct kvstash_end, reserved), 4, 0, EINVAL,
 	  KVSTASH_R_RESERVED, ANY },
-	{ CALL_GETS, GET(flags), 4, KVSTASH_GET_RANGES, EINVAL,
-	  KVSTASH_R_FLAGS, ANY },
+	{ CALL_GETS, GET(flags), 4, KVSTASH_GET_RANGES | KVSTASH_GET_LEASE |
+	  KVSTASH_GET_BY_LEASE, EINVAL, KVSTASH_R_FLAGS, ANY },
 	{ CALL_GETS, GET(reserved), 1, 0, EINVAL, KVSTASH_R_RESERVED, ANY },
 	{ CALL_GETS, GET(reserved2), 4, 0, EINVAL, KVSTASH_R_RESERVED, ANY },
-	{ CALL_GETS, GET(kind), 1, 0, EINVAL, KVSTASH_R_KIND, ANY },
+	{ CALL_KEY_GETS, GET(kind), 1, KVSTASH_KIND_GROUP, EINVAL, KVSTASH_R_KIND, ANY },
 	{ RANGES, RANGE(1, reserved), 4, 0, EINVAL, KVSTASH_R_RESERVED, ANY },
 };
 
@@ -164,6 +182,7 @@ static void refuse(struct __test_metadata *_metadata,
 	EXPECT_EQ(1, o.done);
 	EXPECT_EQ(-p->err, o.r.res);
 	EXPECT_EQ(p->reason, o.r.reason);
+	EXPECT_EQ(0, o.leased);
 	if (detail != ANY)
 		EXPECT_EQ(detail, o.r.detail);
 	if (o.err || o.r.res != -p->err || o.r.reason != p->reason ||

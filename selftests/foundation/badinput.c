@@ -33,7 +33,8 @@ enum class {
 	OF_KEYS,
 	OF_LENS,
 	OF_TAGS,
-	OF_ARRAYS = OF_TAGS,
+	OF_LEASES,
+	OF_ARRAYS = OF_LEASES,
 	OF_KEY,
 	OF_PARENT,
 	OF_MANIFEST,
@@ -74,6 +75,8 @@ static const struct expect expect[OF_COUNT][AT_COUNT] = {
 		      CALLF, ALIGN, FINE },	/* of 16 bits each */
 	[OF_TAGS] = { FINE, CALLF, CALLF, CALLF, CALLF, CALLF, CALLF, CALLF,
 		      CALLF, FINE, FINE },
+	[OF_LEASES] = { CALLF, CALLF, CALLF, CALLF, CALLF, CALLF, CALLF, CALLF,
+			CALLF, ALIGN, ALIGN },
 	[OF_KEY] = { KEYF, KEYF, KEYF, KEYF, FINE, KEYF, KEYF, KEYF, KEYF,
 		     FINE, FINE },
 	[OF_PARENT] = { NOKEY, KEYF, KEYF, KEYF, FINE, KEYF, KEYF, KEYF, KEYF,
@@ -104,18 +107,20 @@ struct slot {
 #define SEGS	(CALL_BIT(CALL_PUT_SEGS) | CALL_BIT(CALL_WRITE_SEGS) | \
 		 CALL_BIT(CALL_GET_SEGS))
 #define RANGES	CALL_BIT(CALL_GET_RANGES)
+#define WHOLE	(CALL_GETS & ~SEGS & ~RANGES)
 
 static const struct slot slots[] = {
-	{ CALL_NEWS, OF_ENTRIES, AT(arg.b.entries), AT(e), 104 },
-	{ CALL_WRITES, OF_ENTRIES, AT(arg.b.entries), AT(e), 64 },
-	{ CALL_ENDS, OF_ENTRIES, AT(arg.b.entries), AT(e), 40 },
-	{ CALL_GETS, OF_ENTRIES, AT(arg.b.entries), AT(e), 72 },
+	{ CALL_NEWS, OF_ENTRIES, AT(arg.b.entries), AT(e), sizeof(struct kvstash_put) },
+	{ CALL_WRITES, OF_ENTRIES, AT(arg.b.entries), AT(e), sizeof(struct kvstash_write) },
+	{ CALL_ENDS, OF_ENTRIES, AT(arg.b.entries), AT(e), sizeof(struct kvstash_end) },
+	{ CALL_GETS, OF_ENTRIES, AT(arg.b.entries), AT(e), sizeof(struct kvstash_get) },
 	{ CALL_NEWS, OF_KEY, AT(e.put.key), AT(key), 8 },
 	{ CALL_NEWS, OF_PARENT, AT(e.put.parent), AT(parent), 8 },
+	{ CALL_BIT(CALL_PUT_GROUP), OF_PARENT, AT(e.put.group), AT(group), 10 },
 	{ CALL_NEWS, OF_MANIFEST, AT(e.put.manifest), AT(manifest), 32 },
 	{ CALL_NEWS, OF_TAG, AT(e.put.tag), AT(tag), 16 },
-	{ CALL_BIT(CALL_PUT), OF_DATA_IN, AT(e.put.buf), AT(data),
-	  CALL_DATA_LEN },
+	{ CALL_BIT(CALL_PUT) | CALL_BIT(CALL_PUT_GROUP), OF_DATA_IN, AT(e.put.buf),
+	  AT(data), CALL_DATA_LEN },
 	{ CALL_BIT(CALL_PUT_SEGS), OF_SEGS, AT(e.put.buf), AT(segs), 32 },
 	{ CALL_BIT(CALL_WRITE), OF_DATA_IN, AT(e.write.buf), AT(data),
 	  CALL_DATA_LEN },
@@ -124,9 +129,8 @@ static const struct slot slots[] = {
 	  CALL_SEG0 },
 	{ SEGS & ~CALL_GETS, OF_DATA_IN, AT(segs[1].addr),
 	  AT(data[CALL_SEG0]), CALL_DATA_LEN - CALL_SEG0 },
-	{ CALL_GETS, OF_KEY, AT(e.get.key), AT(key), 8 },
-	{ CALL_BIT(CALL_GET), OF_DATA_OUT, AT(e.get.buf), AT(data),
-	  KVT_ONE_LEN },
+	{ CALL_KEY_GETS, OF_KEY, AT(e.get.key), AT(key), 8 },
+	{ WHOLE, OF_DATA_OUT, AT(e.get.buf), AT(data), KVT_ONE_LEN },
 	{ SEGS & CALL_GETS, OF_SEGS, AT(e.get.buf), AT(segs), 32 },
 	{ SEGS & CALL_GETS, OF_DATA_OUT, AT(segs[0].addr), AT(data),
 	  CALL_SEG0 },
@@ -137,10 +141,11 @@ static const struct slot slots[] = {
 	{ RANGES, OF_DATA_OUT, AT(ranges[1].addr), AT(data[100]), 300 },
 	{ CALL_KEYS, OF_KEYS, AT(arg.k.keys), AT(keys), 18 },
 	{ CALL_KEYS, OF_LENS, AT(arg.k.lens), AT(lens), 4 },
-	{ CALL_BIT(CALL_EXISTS) | CALL_BIT(CALL_REMOVE), OF_RESULTS,
-	  AT(arg.k.results), AT(out), 128 },
-	{ CALL_BIT(CALL_EXISTS), OF_TAGS, AT(arg.k.tags), AT(tags),
-	  2 * KVSTASH_TAG_MAX },
+	{ CALL_RESULTS, OF_RESULTS, AT(arg.k.results), AT(out),
+	  2 * sizeof(struct kvstash_exists) },
+	{ CALL_EXISTSES, OF_TAGS, AT(arg.k.tags), AT(tags), 2 * KVSTASH_TAG_MAX },
+	{ CALL_KEY_LEASES, OF_LEASES, AT(arg.k.leases), AT(leases),
+	  2 * sizeof(struct kvstash_handle) },
 };
 
 /* A copy of an object, or nothing, at a place of the kind asked for. */
@@ -241,6 +246,7 @@ static void undo(struct call *c, const struct kvt_store *s)
 		kvt_remove1(s->fd, c->key, strlen(c->key));
 	if (c->kind == CALL_RESERVE)
 		kvt_abort1(s->fd, &c->e.put.handle);
+	call_release(c);
 }
 
 static void try_slot(struct __test_metadata *_metadata,
@@ -280,8 +286,13 @@ static void try_slot(struct __test_metadata *_metadata,
 			TH_LOG("%s: errno %d", what, -r.res);
 		}
 	}
-	if (!x->err)
+	if (x->err) {
+		EXPECT_EQ(0, o.leased) {
+			TH_LOG("%s", what);
+		}
+	} else {
 		undo(&c, s);
+	}
 	munmap(spot.map, SPOT_LEN);
 	kvt_store_same(_metadata, s);
 }
@@ -311,7 +322,7 @@ TEST_F(store, addresses_of_WRITE)
 	try_kinds(_metadata, &self->s, CALL_WRITES);
 }
 
-TEST_F(store, addresses_of_COMMIT_and_ABORT)
+TEST_F(store, addresses_of_COMMIT_ABORT_RELEASE)
 {
 	try_kinds(_metadata, &self->s, CALL_ENDS);
 }
@@ -321,7 +332,7 @@ TEST_F(store, addresses_of_GET)
 	try_kinds(_metadata, &self->s, CALL_GETS);
 }
 
-TEST_F(store, addresses_of_EXISTS_REMOVE_LOOKUP)
+TEST_F(store, addresses_of_EXISTS_REMOVE_PIN_LOOKUP)
 {
 	try_kinds(_metadata, &self->s, CALL_KEYS);
 }

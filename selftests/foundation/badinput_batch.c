@@ -180,7 +180,8 @@ TEST_F(store, I6_reservations_with_lost_handles_are_undone)
 	for (size_t good = KVT_PAGE; good < len; good += KVT_PAGE)
 		lose_reservations(_metadata, &self->s, NR, good, true);
 	/* the last entry has its result on the page before, its handle behind */
-	lose_reservations(_metadata, &self->s, 40, KVT_PAGE, false);
+	lose_reservations(_metadata, &self->s,
+			  1 + KVT_PAGE / sizeof(struct kvstash_put), KVT_PAGE, false);
 }
 
 /*

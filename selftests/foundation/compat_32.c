@@ -139,12 +139,12 @@ static void test_layout(void)
 	EXPECT(96, sizeof(struct kvstash_query));
 	EXPECT(48, sizeof(struct kvstash_bind));
 	EXPECT(40, sizeof(struct kvstash_batch));
-	EXPECT(104, sizeof(struct kvstash_put));
+	EXPECT(120, sizeof(struct kvstash_put));
 	EXPECT(64, sizeof(struct kvstash_write));
 	EXPECT(40, sizeof(struct kvstash_end));
-	EXPECT(72, sizeof(struct kvstash_get));
-	EXPECT(64, sizeof(struct kvstash_exists));
-	EXPECT(80, sizeof(struct kvstash_keys));
+	EXPECT(88, sizeof(struct kvstash_get));
+	EXPECT(72, sizeof(struct kvstash_exists));
+	EXPECT(88, sizeof(struct kvstash_keys));
 	EXPECT(4, sizeof(void *));
 }
 
@@ -275,6 +275,76 @@ static void test_keys(void)
 	EXPECT_RESULT(ENOENT, KVSTASH_R_MISS, x[2].r);
 }
 
+/* Two members of an atomic group, the second of which publishes both. */
+static void test_group(void)
+{
+	static const char keys[] = "g1g2";
+	struct kvstash_exists x[2] = { 0 };
+	struct kvstash_keys k = keys_of("g1", x);
+	struct kvstash_put e;
+
+	k.keys = addr(keys);
+	k.count = 2;
+	for (unsigned int i = 0; i < 2; i++) {
+		e = put_of(i ? "g2" : "g1", "x", 1);
+		e.group = addr("group");
+		e.group_len = 5;
+		e.members = 2;
+		e.member = i;
+		e.flags = KVSTASH_PUT_ATOMIC;
+		EXPECT_RESULT(0, 0, one(KVSTASH_IOC_PUT, &e, sizeof(e)));
+		EXPECT(0, call(KVSTASH_IOC_EXISTS, &k));
+		EXPECT_RESULT(i ? 0 : ENOENT, i ? 0 : KVSTASH_R_GROUP_INCOMPLETE, x[0].r);
+		EXPECT_RESULT(i ? 0 : ENOENT, i ? 0 : KVSTASH_R_MISS, x[1].r);
+		EXPECT(2, x[0].members);
+		EXPECT(1 + i, x[0].members_present);
+		EXPECT(KVSTASH_GROUP_ATOMIC, x[0].group_flags);
+	}
+	EXPECT_RESULT(0, 0, remove_key("g1"));
+	EXPECT(0, call(KVSTASH_IOC_EXISTS, &k));
+	EXPECT_RESULT(ENOENT, KVSTASH_R_MISS, x[1].r);
+}
+
+/* A lease of EXISTS and one of LOOKUP; the bytes by lease; a pin. */
+static void test_leases_and_pins(void)
+{
+	struct kvstash_handle h[2] = { 0 };
+	struct kvstash_exists x = { 0 };
+	struct kvstash_keys k = keys_of("lease", &x);
+	char back = 0;
+	struct kvstash_get g = { .flags = KVSTASH_GET_BY_LEASE, .buf = addr(&back), .len = 1 };
+	struct kvstash_end end = { 0 };
+
+	EXPECT_RESULT(0, 0, put("lease", "l", 1));
+	k.flags = KVSTASH_KEYS_LEASE;
+	k.leases = addr(&h[0]);
+	EXPECT(0, call(KVSTASH_IOC_EXISTS, &k));
+	EXPECT_RESULT(0, 0, x.r);
+	k.leases = addr(&h[1]);
+	k.results = 0;
+	k.stride = 0;
+	EXPECT(0, call(KVSTASH_IOC_LOOKUP, &k));
+	EXPECT(1, k.run);
+	k = keys_of("lease", &x);
+	k.pin = KVSTASH_PIN_SOFT;
+	EXPECT(0, call(KVSTASH_IOC_PIN, &k));
+	EXPECT_RESULT(0, 0, x.r);
+	k.pin = 0;
+	EXPECT(0, call(KVSTASH_IOC_EXISTS, &k));
+	EXPECT(KVSTASH_PIN_SOFT, x.pin);
+	EXPECT_RESULT(0, 0, remove_key("lease"));
+	for (unsigned int i = 0; i < 2; i++) {
+		back = 0;
+		g.lease = h[i];
+		end.handle = h[i];
+		EXPECT_RESULT(0, 0, one(KVSTASH_IOC_GET, &g, sizeof(g)));
+		EXPECT('l', back);
+		EXPECT_RESULT(0, 0, one(KVSTASH_IOC_RELEASE, &end, sizeof(end)));
+		EXPECT_RESULT(EALREADY, KVSTASH_R_RELEASED,
+			      one(KVSTASH_IOC_RELEASE, &end, sizeof(end)));
+	}
+}
+
 static void test_sizes(void)
 {
 	struct kvstash_put e = put_of("size", "x", 1);
@@ -288,7 +358,7 @@ static void test_sizes(void)
 	b.size = sizeof(b) - 4;
 	EXPECT(-EINVAL, call(KVSTASH_IOC_PUT, &b));
 	b.size = sizeof(b);
-	b.stride = sizeof(e) - 4;
+	b.stride = 104 - 8;	/* of the first version: 104 */
 	EXPECT(-EINVAL, call(KVSTASH_IOC_PUT, &b));
 	EXPECT(KVSTASH_R_SIZE, b.reason);
 	b.stride = sizeof(e);
@@ -346,7 +416,7 @@ static void test_unknown_command(void)
 
 	EXPECT(-ENOTTY, call(_IOWR(KVSTASH_IOC, 0x3f, struct kvstash_batch),
 			     &b));
-	EXPECT(-ENOTTY, call(_IOWR(KVSTASH_IOC, 0x4b, struct kvstash_batch),
+	EXPECT(-ENOTTY, call(_IOWR(KVSTASH_IOC, 0x4d, struct kvstash_batch),
 			     &b));
 }
 
@@ -361,6 +431,8 @@ static const struct {
 	{ "segments_and_ranges", test_segments_and_ranges },
 	{ "reserve_write_commit", test_reserve_write_commit },
 	{ "keys", test_keys },
+	{ "group", test_group },
+	{ "leases_and_pins", test_leases_and_pins },
 	{ "sizes", test_sizes },
 	{ "high_addresses", test_high_addresses },
 	{ "unknown_command", test_unknown_command },

@@ -30,19 +30,6 @@ struct ctx {
 	struct kvt_nl nl;
 };
 
-/**
- * struct step - a system call to fail in
- * @prep: make it possible; may be NULL
- * @call: make it, and nothing else
- * @undo: bring the store back to where it was, however it went; true if it is
- */
-struct step {
-	const char *name;
-	bool (*prep)(struct ctx *c);
-	struct kvstash_result (*call)(struct ctx *c);
-	bool (*undo)(struct ctx *c, const struct kvstash_result *r);
-};
-
 static struct kvstash_result plain(int r)
 {
 	return (struct kvstash_result){ r < 0 ? r : 0, 0, 0 };
@@ -454,50 +441,6 @@ static const struct step steps[] = {
 	{ "figures", NULL, call_figures, undo_nothing },
 };
 
-static bool allowed(const struct kvstash_result *r)
-{
-	switch (r->res) {
-	case 0:
-		return r->reason == KVSTASH_R_OK;
-	case -ENOMEM:
-		return !r->reason || r->reason == KVSTASH_R_NO_MEMORY;
-	case -EFAULT:
-		return !r->reason || r->reason == KVSTASH_R_BUFFER ||
-		       r->reason == KVSTASH_R_KEY_FAULT ||
-		       r->reason == KVSTASH_R_SEGS_FAULT ||
-		       r->reason == KVSTASH_R_DATA_FAULT ||
-		       r->reason == KVSTASH_R_TAG_FAULT;
-	}
-	return false;
-}
-
-static void fail_each(struct __test_metadata *_metadata, struct ctx *c,
-		      const struct step *step)
-{
-	struct kvstash_result r;
-	unsigned int n, left = 0;
-
-	for (n = 1; !left && n < FAIL_LIMIT; n++) {
-		ASSERT_TRUE(!step->prep || step->prep(c)) {
-			TH_LOG("%s: can't be prepared", step->name);
-		}
-		fail_arm(c->fail, n);
-		r = step->call(c);
-		left = fail_disarm(c->fail);
-		EXPECT_TRUE(left ? !r.res : allowed(&r)) {
-			TH_LOG("%s, chance %u: errno %d reason %u", step->name,
-			       n, -r.res, r.reason);
-		}
-		ASSERT_TRUE(step->undo(c, &r)) {
-			TH_LOG("%s, chance %u: errno %d reason %u, then wrong",
-			       step->name, n, -r.res, r.reason);
-		}
-		kvt_store_same(_metadata, c->s);
-	}
-	TH_LOG("%s: %u chances", step->name, n - 2);
-	EXPECT_LT(n, FAIL_LIMIT);
-}
-
 static bool ctx_init(struct ctx *c, const struct kvt_store *s)
 {
 	memset(c, 0, sizeof(*c));	/* and all of its pages are there */
@@ -520,7 +463,7 @@ TEST_F(store, I6_every_command_with_every_allocation_failing)
 	if (c.fail < 0)
 		SKIP(return, "no fault injection in this kernel");
 	for (size_t i = 0; i < KVT_LEN(steps); i++)
-		fail_each(_metadata, &c, &steps[i]);
+		fail_each(_metadata, c.s, c.fail, &c, &steps[i]);
 }
 
 /*

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* kvstash-load: pool_mb=2 */
 /*
- * Engines that crash, come back and join: R08 R09 R13. Leases, mappings, fixed
- * buffers, the directory daemon and the exporter are of later topics: here a
- * client holds reserved parts and is inside GET.
+ * Engines that crash, come back and join: R08 R09 R13. Mappings, fixed buffers,
+ * the directory daemon and the exporter are of later topics: here a client holds
+ * leases and reserved parts and is inside GET.
  */
 #include "r_store.h"
 
@@ -156,12 +156,27 @@ static void work_end(struct __test_metadata *_metadata, struct work *w, pid_t *p
 		EXPECT_EQ(0, kvt_wait(pid[i]));
 }
 
-#define R09_PARTS	1024
+#define R09_PARTS	1024U
+#define R09_LEASES	65536U
+#define R09_ROUNDS	3U
 
 struct r09 {
 	struct kvr_store *s;
 	struct kvt_gate ready;
+	struct kvr_key *keys;	/* of the objects that it leases */
 };
+
+/* A client with all of them leased, and as many leases as objects. */
+static int r09_lease(struct r09 *t, int fd)
+{
+	struct kvstash_handle *h = calloc(R09_LEASES, sizeof(*h));
+	struct kvstash_keys k;
+
+	kvstash_prep_keys(&k, t->keys, sizeof(*t->keys), R09_LEASES);
+	if (!h || kvt_lookup_lease(fd, &k, h) != (int)R09_LEASES)
+		return kvr_say("a run of %u: reason %u", k.run, k.reason);
+	return 0;
+}
 
 static int r09_victim(void *arg)
 {
@@ -176,7 +191,9 @@ static int r09_victim(void *arg)
 		kvr_prep(&e[i], &o, 0, NULL);
 		e[i].key = kvstash_addr(&keys[i]);
 	}
-	if (kvt_reserve(fd, e, R09_PARTS) != R09_PARTS)
+	if (r09_lease(t, fd))
+		return 1;
+	if (kvt_reserve(fd, e, R09_PARTS) != (int)R09_PARTS)
 		return kvr_say("not reserved");
 	for (unsigned int i = 0; i < R09_PARTS; i++)
 		if (e[i].r.res)
@@ -186,36 +203,63 @@ static int r09_victim(void *arg)
 		pause();
 }
 
+/* The objects to lease; the pool has room for them and for what the others put. */
+static void r09_fill(struct __test_metadata *_metadata, struct r09 *t)
+{
+	static struct kvstash_put e[R09_PARTS];
+	struct kvr_obj o = { .len = 8, .parts = 1 };
+
+	t->keys = calloc(R09_LEASES, sizeof(*t->keys));
+	ASSERT_NE(NULL, t->keys);
+	for (unsigned int i = 0; i < R09_LEASES; i++) {
+		t->keys[i] = (struct kvr_key){ 900, i };
+		o.key = t->keys[i];
+		kvr_prep(&e[i % R09_PARTS], &o, 0, buf);
+		e[i % R09_PARTS].key = kvstash_addr(&t->keys[i]);
+		if (i % R09_PARTS == R09_PARTS - 1)
+			ASSERT_EQ(R09_PARTS, kvt_put(t->s->fd, e, R09_PARTS));
+	}
+	EXPECT_EQ(R09_LEASES, kvr_ns(t->s, "visible"));
+}
+
 /*
- * The others go on before, while and after a client with 1,024 parts in flight
- * is released. What is asked is that each comes forward, not how fast.
+ * The others go on before, while and after a client with 65,536 leases and 1,024
+ * parts in flight is released. What is asked is that each comes forward, not how
+ * fast.
  */
 TEST_F(store, R09_I5_death_of_a_large_client_stops_nobody)
 {
+	struct kvt_ns_args ns = { .lease_bytes = R09_LEASES * KVT_PAGE };
 	struct work *w = kvr_shared(sizeof(*w));
 	struct r09 t = { .s = &self->s };
 	pid_t pid[WORKERS], victim;
 
 	ASSERT_NE(NULL, w);
-	kvr_store_make(_metadata, t.s, KVR_MB(16), NULL);
+	kvr_store_make(_metadata, t.s, KVR_MB(288), &ns);
 	ASSERT_EQ(0, kvt_gate_init(&t.ready));
+	r09_fill(_metadata, &t);
 	w->s = t.s;
 	work_start(_metadata, w, pid);
-	for (unsigned int i = 0; i < 8; i++) {
+	for (unsigned int i = 0; i < R09_ROUNDS; i++) {
 		victim = kvr_spawn(r09_victim, &t);
 		ASSERT_LT(0, victim);
 		ASSERT_EQ(0, kvr_ready(&t.ready, victim));
 		EXPECT_LE(R09_PARTS * KVT_PAGE, kvr_pool(t.s, "in_flight_bytes"));
+		EXPECT_EQ(R09_LEASES, kvr_ns(t.s, "leases"));
+		EXPECT_EQ(R09_LEASES * KVT_PAGE, kvr_ns(t.s, "leased_bytes"));
 		EXPECT_TRUE(work_goes_on(w, 1));
 		kill(victim, SIGKILL);
 		EXPECT_TRUE(work_goes_on(w, 2));
 		EXPECT_EQ(-SIGKILL, kvt_wait(victim));
+		EXPECT_EQ(0, kvr_ns(t.s, "leases"));
+		EXPECT_EQ(0, kvr_ns(t.s, "leased_bytes"));
 		EXPECT_TRUE(work_goes_on(w, 1));
 		EXPECT_EQ(0, kvr_count_visible(t.s->fd, 9, 0, R09_PARTS));
 	}
 	work_end(_metadata, w, pid);
 	EXPECT_EQ(0, kvr_pool(t.s, "in_flight_bytes"));
-	EXPECT_EQ(8 * R09_PARTS, kvr_ns(t.s, "aborts_by_death"));
+	EXPECT_EQ(R09_ROUNDS * R09_PARTS, kvr_ns(t.s, "aborts_by_death"));
+	EXPECT_EQ(R09_ROUNDS * R09_LEASES, kvr_ns(t.s, "leases_by_death"));
 }
 
 /*

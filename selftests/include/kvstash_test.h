@@ -309,6 +309,11 @@ static inline int kvt_abort(int fd, struct kvstash_end *e, __u32 n)
 	return kvt_batch(fd, KVSTASH_IOC_ABORT, e, n, sizeof(*e));
 }
 
+static inline int kvt_release(int fd, struct kvstash_end *e, __u32 n)
+{
+	return kvt_batch(fd, KVSTASH_IOC_RELEASE, e, n, sizeof(*e));
+}
+
 static inline int kvt_get(int fd, struct kvstash_get *e, __u32 n)
 {
 	return kvt_batch(fd, KVSTASH_IOC_GET, e, n, sizeof(*e));
@@ -343,6 +348,36 @@ static inline int kvt_lookup(int fd, struct kvstash_keys *k)
 	int r = kvt_ioctl(fd, KVSTASH_IOC_LOOKUP, k);
 
 	return r < 0 ? r : (int)k->run;
+}
+
+/* @k->pin is what is asked for. */
+static inline int kvt_pin(int fd, struct kvstash_keys *k,
+			  struct kvstash_exists *res)
+{
+	int r;
+
+	k->results = kvstash_addr(res);
+	k->stride = sizeof(*res);
+	r = kvt_ioctl(fd, KVSTASH_IOC_PIN, k);
+	return r < 0 ? r : (int)k->done;
+}
+
+/* EXISTS and LOOKUP that lease what is visible: @leases has one a key. */
+static inline int kvt_exists_lease(int fd, struct kvstash_keys *k,
+				   struct kvstash_exists *res,
+				   struct kvstash_handle *leases)
+{
+	k->flags |= KVSTASH_KEYS_LEASE;
+	k->leases = kvstash_addr(leases);
+	return kvt_exists(fd, k, res);
+}
+
+static inline int kvt_lookup_lease(int fd, struct kvstash_keys *k,
+				   struct kvstash_handle *leases)
+{
+	k->flags |= KVSTASH_KEYS_LEASE;
+	k->leases = kvstash_addr(leases);
+	return kvt_lookup(fd, k);
 }
 
 /*
@@ -432,6 +467,15 @@ static inline struct kvstash_result kvt_abort1(int fd,
 	return kvt_one(fd, KVSTASH_IOC_ABORT, &e, sizeof(e));
 }
 
+static inline struct kvstash_result kvt_release1(int fd,
+						 const struct kvstash_handle *h)
+{
+	struct kvstash_end e;
+
+	kvstash_prep_end(&e, h);
+	return kvt_one(fd, KVSTASH_IOC_RELEASE, &e, sizeof(e));
+}
+
 /* @bytes gets what was written to @buf; may be NULL. */
 static inline struct kvstash_result kvt_get1(int fd, const void *key,
 					     size_t key_len, void *buf,
@@ -441,6 +485,42 @@ static inline struct kvstash_result kvt_get1(int fd, const void *key,
 	struct kvstash_get e;
 
 	kvstash_prep_get(&e, key, key_len, buf, len);
+	r = kvt_get_one(fd, &e);
+	if (bytes)
+		*bytes = e.bytes;
+	return r;
+}
+
+/* The same, and a lease in @h. @buf may be NULL, then only that is asked for. */
+static inline struct kvstash_result kvt_get_lease1(int fd, const void *key,
+						   size_t key_len, void *buf,
+						   __u64 len, __u64 *bytes,
+						   struct kvstash_handle *h)
+{
+	struct kvstash_result r;
+	struct kvstash_get e;
+
+	kvstash_prep_get(&e, key, key_len, buf, len);
+	e.flags = KVSTASH_GET_LEASE;
+	r = kvt_get_one(fd, &e);
+	if (bytes)
+		*bytes = e.bytes;
+	*h = e.lease;
+	return r;
+}
+
+/* What lease @h is on, visible or not. */
+static inline struct kvstash_result kvt_get_by_lease1(int fd,
+						      const struct kvstash_handle *h,
+						      void *buf, __u64 len,
+						      __u64 *bytes)
+{
+	struct kvstash_result r;
+	struct kvstash_get e;
+
+	kvstash_prep_get(&e, NULL, 0, buf, len);
+	e.flags = KVSTASH_GET_BY_LEASE;
+	e.lease = *h;
 	r = kvt_get_one(fd, &e);
 	if (bytes)
 		*bytes = e.bytes;
@@ -457,6 +537,25 @@ static inline struct kvstash_result kvt_exists1(int fd, const void *key,
 
 	kvstash_prep_keys(&k, key, key_len, 1);
 	err = kvt_exists(fd, &k, &x);
+	if (err < 0)
+		x.r = (struct kvstash_result){ err, k.reason, k.field };
+	if (out)
+		*out = x;
+	return x.r;
+}
+
+/* The same, and a lease in @h. */
+static inline struct kvstash_result kvt_exists_lease1(int fd, const void *key,
+						      size_t key_len,
+						      struct kvstash_exists *out,
+						      struct kvstash_handle *h)
+{
+	struct kvstash_exists x = { 0 };
+	struct kvstash_keys k;
+	int err;
+
+	kvstash_prep_keys(&k, key, key_len, 1);
+	err = kvt_exists_lease(fd, &k, &x, h);
 	if (err < 0)
 		x.r = (struct kvstash_result){ err, k.reason, k.field };
 	if (out)
@@ -482,6 +581,22 @@ static inline struct kvstash_result kvt_remove1(int fd, const void *key,
 
 	kvstash_prep_keys(&k, key, key_len, 1);
 	err = kvt_remove(fd, &k, &x);
+	if (err < 0)
+		x.r = (struct kvstash_result){ err, k.reason, k.field };
+	return x.r;
+}
+
+/* @pin is KVSTASH_PIN_*. */
+static inline struct kvstash_result kvt_pin1(int fd, const void *key,
+					     size_t key_len, __u8 pin)
+{
+	struct kvstash_exists x = { 0 };
+	struct kvstash_keys k;
+	int err;
+
+	kvstash_prep_keys(&k, key, key_len, 1);
+	k.pin = pin;
+	err = kvt_pin(fd, &k, &x);
 	if (err < 0)
 		x.r = (struct kvstash_result){ err, k.reason, k.field };
 	return x.r;
@@ -1275,6 +1390,8 @@ struct kvt_ns_args {
 	__u64 quota_bytes;
 	__u64 quota_objects;
 	__u32 incomplete_ms;
+	__u64 pin_bytes;
+	__u64 lease_bytes;
 };
 
 static inline void kvt_ns_fill(struct kvt_nl *m, void *arg)
@@ -1296,6 +1413,10 @@ static inline void kvt_ns_fill(struct kvt_nl *m, void *arg)
 		kvt_nl_u64(m, KVSTASH_A_NS_QUOTA_OBJECTS, a->quota_objects);
 	if (a->incomplete_ms)
 		kvt_nl_u32(m, KVSTASH_A_NS_INCOMPLETE_MS, a->incomplete_ms);
+	if (a->pin_bytes)
+		kvt_nl_u64(m, KVSTASH_A_NS_PIN_BYTES, a->pin_bytes);
+	if (a->lease_bytes)
+		kvt_nl_u64(m, KVSTASH_A_NS_LEASE_BYTES, a->lease_bytes);
 }
 
 static inline int kvt_ns_new(const struct kvt_ns_args *a)

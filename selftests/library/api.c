@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <sys/time.h>
+#include <time.h>
 
 #define LEN	5000UL
 
@@ -462,6 +463,319 @@ TEST_F(api, remove)
 	EXPECT_RESULT(0, KVSTASH_R_OK, 0, exists1(self->c, "api/0", x));
 }
 
+/* One part of 100 bytes as a member of a group; more may be added to @e. */
+static void prep_member(struct kvstash_put *e, const char *key,
+			const void *data, const char *group, size_t member,
+			size_t members, __u32 flags)
+{
+	kvstash_prep_put(e, key, 5, data, 100);
+	kvstash_prep_put_group(e, group, 5, member, members, flags);
+}
+
+static struct kvstash_result put_entry(struct kvstash *c, struct kvstash_put *e)
+{
+	if (kvstash_put(c, e, 1) != 1)
+		return (struct kvstash_result){ -EPROTO, 0, 0 };
+	return e->r;
+}
+
+static struct kvstash_result exists_group(struct kvstash *c, const char *key,
+					  struct kvstash_exists *x)
+{
+	struct kvstash_keys k;
+
+	kvstash_prep_keys(&k, key, 5, 1);
+	kvstash_prep_keys_group(&k);
+	if (kvstash_exists(c, &k, x) != 1)
+		return (struct kvstash_result){ -EPROTO, 0, 0 };
+	return x->r;
+}
+
+TEST_F(api, atomic_group)
+{
+	struct kvstash_exists x[2];
+	struct kvstash_put e;
+	struct kvstash_keys k;
+
+	prep_member(&e, "api/0", self->data, "api/g", 0, 2, KVSTASH_PUT_ATOMIC);
+	KVT_OK(put_entry(self->c, &e));
+	EXPECT_RESULT(ENOENT, KVSTASH_R_GROUP_INCOMPLETE, 1,
+		      exists1(self->c, "api/0", x));
+	EXPECT_EQ(KVSTASH_STATE_FILLING, x[0].state);
+	EXPECT_EQ(2, x[0].members);
+	EXPECT_EQ(1, x[0].members_present);
+	EXPECT_EQ(KVSTASH_STATE_FILLING, x[0].group_state);
+	EXPECT_EQ(KVSTASH_GROUP_ATOMIC, x[0].group_flags);
+	EXPECT_RESULT(ENOENT, KVSTASH_R_GROUP_INCOMPLETE, 1,
+		      exists_group(self->c, "api/g", x));
+	EXPECT_EQ(2, x[0].members);
+
+	prep_member(&e, "api/1", self->data, "api/g", 1, 3, KVSTASH_PUT_ATOMIC);
+	EXPECT_RESULT(EXDEV, KVSTASH_R_MISMATCH_MEMBERS, 2,
+		      put_entry(self->c, &e));
+	prep_member(&e, "api/1", self->data, "api/g", 1, 2, 0);
+	EXPECT_RESULT(EXDEV, KVSTASH_R_MISMATCH_FLAGS, 0,
+		      put_entry(self->c, &e));
+	prep_member(&e, "api/1", self->data, "api/g", 2, 2, KVSTASH_PUT_ATOMIC);
+	EXPECT_RESULT(EINVAL, KVSTASH_R_MEMBER_INDEX, 2,
+		      put_entry(self->c, &e));
+	/* 65536 + 2 are not stored as 2 */
+	prep_member(&e, "api/1", self->data, "api/g", 1, 65538,
+		    KVSTASH_PUT_ATOMIC);
+	KVT_EXPECT(EINVAL, KVSTASH_R_MEMBERS, put_entry(self->c, &e));
+	prep_member(&e, "api/1", self->data, "api/g", 1, 2, KVSTASH_PUT_ATOMIC);
+	KVT_OK(put_entry(self->c, &e));
+
+	kvstash_prep_keys(&k, "api/0api/1", 5, 2);
+	ASSERT_EQ(2, kvstash_exists(self->c, &k, x));
+	KVT_OK(x[0].r);
+	KVT_OK(x[1].r);
+	EXPECT_EQ(KVSTASH_STATE_VISIBLE, x[1].group_state);
+	KVT_OK(exists_group(self->c, "api/g", x));
+	EXPECT_EQ(2, x[0].members_present);
+	/* a page of the group's key is another thing */
+	EXPECT_RESULT(ENOENT, KVSTASH_R_MISS, 0, exists1(self->c, "api/g", x));
+
+	kvstash_prep_keys(&k, "api/0", 5, 1);
+	kvstash_prep_keys_member(&k);
+	ASSERT_EQ(1, kvstash_remove(self->c, &k, x));
+	EXPECT_RESULT(EINVAL, KVSTASH_R_GROUP_ATOMIC, 0, x[0].r);
+	kvstash_prep_keys(&k, "api/0", 5, 1);
+	ASSERT_EQ(1, kvstash_remove(self->c, &k, x));
+	KVT_OK(x[0].r);
+	EXPECT_RESULT(ENOENT, KVSTASH_R_MISS, 0, exists1(self->c, "api/1", x));
+}
+
+TEST_F(api, plain_group_and_parents)
+{
+	struct kvstash_exists x[2];
+	struct kvstash_keys k;
+	struct kvstash_put e;
+
+	prep_member(&e, "api/0", self->data, "api/g", 0, 1, 0);
+	KVT_OK(put_entry(self->c, &e));
+	prep_member(&e, "api/1", self->data, "api/h", 0, 2, 0);
+	kvstash_prep_put_parent(&e, "api/0", 5);
+	EXPECT_RESULT(EINVAL, KVSTASH_R_PARENT_MEMBER, 0,
+		      put_entry(self->c, &e));
+	kvstash_prep_put_parent_group(&e, "api/h", 5);
+	EXPECT_RESULT(ELOOP, KVSTASH_R_PARENT_SELF, 0, put_entry(self->c, &e));
+	kvstash_prep_put_parent_group(&e, "api/g", 5);
+	KVT_OK(put_entry(self->c, &e));
+	prep_member(&e, "api/2", self->data, "api/h", 1, 2, 0);
+	EXPECT_RESULT(EXDEV, KVSTASH_R_MISMATCH_PARENT, 0,
+		      put_entry(self->c, &e));
+	/* alone it is there already, as the group is plain */
+	KVT_OK(exists1(self->c, "api/1", x));
+	EXPECT_EQ(1, x[0].members_present);
+	kvstash_prep_put_parent_group(&e, "api/g", 5);
+	KVT_OK(put_entry(self->c, &e));
+	kvstash_prep_keys(&k, "api/gapi/hapi/i", 5, 3);
+	kvstash_prep_keys_group(&k);
+	EXPECT_EQ(2, kvstash_lookup(self->c, &k));
+	EXPECT_EQ((__u32)KVSTASH_R_MISS, k.reason);
+
+	KVT_OK(put1(self->c, "api/5", self->data, 10));
+	kvstash_prep_keys(&k, "api/1api/5", 5, 2);
+	kvstash_prep_keys_member(&k);
+	ASSERT_EQ(2, kvstash_remove(self->c, &k, x));
+	KVT_OK(x[0].r);
+	EXPECT_RESULT(EINVAL, KVSTASH_R_NO_MEMBER, 0, x[1].r);
+	KVT_OK(exists1(self->c, "api/2", x));
+	EXPECT_EQ(1, x[0].members_present);
+	EXPECT_RESULT(ENOENT, KVSTASH_R_GROUP_INCOMPLETE, 1,
+		      exists_group(self->c, "api/h", x));
+	/* with the first group goes what descends from it */
+	kvstash_prep_keys(&k, "api/g", 5, 1);
+	kvstash_prep_keys_group(&k);
+	ASSERT_EQ(1, kvstash_remove(self->c, &k, x));
+	KVT_OK(x[0].r);
+	EXPECT_RESULT(ENOENT, KVSTASH_R_MISS, 0, exists1(self->c, "api/2", x));
+}
+
+static struct kvstash_result release1(struct kvstash *c,
+				      const struct kvstash_handle *h)
+{
+	struct kvstash_end e;
+
+	kvstash_prep_end(&e, h);
+	if (kvstash_release(c, &e, 1) != 1)
+		return (struct kvstash_result){ -EPROTO, 0, 0 };
+	return e.r;
+}
+
+TEST_F(api, leases)
+{
+	static const struct kvstash_handle none;
+	unsigned char *buf = kvt_target(102);
+	struct kvstash_handle h[3], by;
+	struct kvstash_exists x[3];
+	struct kvstash_keys k;
+	struct kvstash_get g;
+
+	ASSERT_NE(NULL, buf);
+	put_chain(_metadata, self->c, self->data);
+	memset(h, 0xa5, sizeof(h));
+	kvstash_prep_keys(&k, "api/3api/0", 5, 2);
+	kvstash_prep_keys_lease(&k, h);
+	ASSERT_EQ(2, kvstash_exists(self->c, &k, x));
+	EXPECT_EQ(0, memcmp(&h[0], &none, sizeof(none)));
+	EXPECT_NE(0, memcmp(&h[1], &none, sizeof(none)));
+	KVT_OK(release1(self->c, &h[1]));
+
+	memset(h, 0xa5, sizeof(h));
+	kvstash_prep_keys(&k, "api/0api/1api/3", 5, 3);
+	kvstash_prep_keys_lease(&k, h);
+	EXPECT_EQ(2, kvstash_lookup(self->c, &k));
+	EXPECT_NE(0, memcmp(&h[0], &h[1], sizeof(none)));
+	EXPECT_EQ(0, memcmp(&h[2], &none, sizeof(none)));
+	EXPECT_EQ(2ULL, kvt_ns("leases"));
+
+	/* the lease alone, then its bytes after the removal of the object */
+	kvstash_prep_get(&g, "api/2", 5, NULL, 0);
+	kvstash_prep_get_lease(&g);
+	ASSERT_EQ(1, kvstash_get(self->c, &g, 1));
+	KVT_OK(g.r);
+	by = g.lease;
+	kvstash_prep_keys(&k, "api/0", 5, 1);
+	ASSERT_EQ(1, kvstash_remove(self->c, &k, x));
+	KVT_OK(x[0].r);
+	EXPECT_RESULT(ENOENT, KVSTASH_R_MISS, 0, exists1(self->c, "api/2", x));
+	kvstash_prep_get(&g, NULL, 0, buf, 102);
+	kvstash_prep_get_by_lease(&g, &by);
+	ASSERT_EQ(1, kvstash_get(self->c, &g, 1));
+	KVT_OK(g.r);
+	EXPECT_EQ(102ULL, g.bytes);
+	EXPECT_EQ(-1, kvt_verify(buf, 102, 1));
+	EXPECT_TRUE(kvt_target_guarded(buf, 102));
+
+	KVT_OK(release1(self->c, &h[0]));
+	KVT_OK(release1(self->c, &h[1]));
+	KVT_OK(release1(self->c, &by));
+	EXPECT_EQ(0ULL, kvt_ns("leases"));
+	ASSERT_EQ(1, kvstash_get(self->c, &g, 1));
+	EXPECT_RESULT(EALREADY, KVSTASH_R_RELEASED, 0, g.r);
+	kvt_target_free(buf);
+}
+
+TEST_F(api, release)
+{
+	struct kvstash_handle h, bad;
+	struct kvstash_exists x;
+	struct kvstash_keys k;
+	struct kvstash_put p;
+	struct kvstash_end e;
+	struct kvstash *c;
+
+	KVT_OK(put1(self->c, "api/0", self->data, LEN));
+	kvstash_prep_keys(&k, "api/0", 5, 1);
+	kvstash_prep_keys_lease(&k, &h);
+	ASSERT_EQ(1, kvstash_exists(self->c, &k, &x));
+	KVT_OK(x.r);
+
+	ASSERT_EQ(0, kvstash_open(&c, NULL, 0));
+	EXPECT_RESULT(EPERM, KVSTASH_R_HANDLE_OWNER, 0, release1(c, &h));
+	bad = h;
+	bad.seq += 1000;
+	EXPECT_RESULT(EBADF, KVSTASH_R_HANDLE_UNKNOWN, 0,
+		      release1(self->c, &bad));
+	bad = h;
+	bad.client ^= 1ULL << 40;
+	EXPECT_RESULT(ESTALE, KVSTASH_R_HANDLE_STALE, 0,
+		      release1(self->c, &bad));
+	/* a lease is no reserved part, and the reverse */
+	kvstash_prep_end(&e, &h);
+	ASSERT_EQ(1, kvstash_commit(self->c, &e, 1));
+	EXPECT_RESULT(EBADF, KVSTASH_R_HANDLE_UNKNOWN, 0, e.r);
+	ASSERT_EQ(1, kvstash_abort(self->c, &e, 1));
+	EXPECT_RESULT(EBADF, KVSTASH_R_HANDLE_UNKNOWN, 0, e.r);
+	kvstash_prep_reserve(&p, "api/1", 5, LEN);
+	ASSERT_EQ(1, kvstash_reserve(self->c, &p, 1));
+	KVT_OK(p.r);
+	EXPECT_RESULT(EBADF, KVSTASH_R_HANDLE_UNKNOWN, 0,
+		      release1(self->c, &p.handle));
+
+	KVT_OK(release1(self->c, &h));
+	EXPECT_RESULT(EALREADY, KVSTASH_R_RELEASED, 0, release1(self->c, &h));
+
+	/* what is not released goes with the client */
+	ASSERT_EQ(1, kvstash_exists(c, &k, &x));
+	KVT_OK(x.r);
+	EXPECT_EQ(1ULL, kvt_ns("leases"));
+	kvstash_close(c);
+	EXPECT_EQ(0ULL, kvt_ns("leases"));
+	EXPECT_EQ(0ULL, kvt_ns("leased_bytes"));
+}
+
+TEST_F(api, pin)
+{
+	unsigned int reason, field;
+	struct kvstash_exists x[2];
+	struct kvstash_keys k;
+
+	KVT_OK(put1(self->c, "api/0", self->data, LEN));
+	kvstash_prep_keys(&k, "api/0api/1", 5, 2);
+	kvstash_prep_keys_pin(&k, KVSTASH_PIN_HARD);
+	ASSERT_EQ(2, kvstash_pin(self->c, &k, x));
+	KVT_OK(x[0].r);
+	EXPECT_RESULT(ENOENT, KVSTASH_R_MISS, 0, x[1].r);
+	KVT_OK(exists1(self->c, "api/0", x));
+	EXPECT_EQ(KVSTASH_PIN_HARD, x[0].pin);
+	EXPECT_EQ(8192ULL, kvt_ns("pinned_bytes"));
+
+	kvstash_prep_keys_pin(&k, KVSTASH_PIN_SOFT);
+	ASSERT_EQ(2, kvstash_pin(self->c, &k, x));
+	KVT_OK(exists1(self->c, "api/0", x));
+	EXPECT_EQ(KVSTASH_PIN_SOFT, x[0].pin);
+	EXPECT_EQ(0ULL, kvt_ns("pinned_bytes"));
+	kvstash_prep_keys_pin(&k, KVSTASH_PIN_NONE);
+	ASSERT_EQ(2, kvstash_pin(self->c, &k, x));
+	KVT_OK(exists1(self->c, "api/0", x));
+	EXPECT_EQ(KVSTASH_PIN_NONE, x[0].pin);
+
+	/* 256 is not stored as none */
+	kvstash_prep_keys_pin(&k, 256);
+	EXPECT_EQ(-EINVAL, kvstash_pin(self->c, &k, x));
+	kvstash_last_refusal(self->c, &reason, &field);
+	EXPECT_EQ((unsigned int)KVSTASH_R_PIN, reason);
+	EXPECT_EQ(offsetof(struct kvstash_keys, pin), (size_t)field);
+}
+
+TEST_F(api, ttl)
+{
+	struct timespec ms = { .tv_nsec = 1000000 };
+	struct kvstash_exists x;
+	struct kvstash_put e;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		kvstash_prep_put(&e, "api/0", 5, self->data, 10);
+		kvstash_prep_put_part(&e, i, 2);
+		kvstash_prep_put_ttl(&e, 60001);
+		if (i) {
+			e.ttl_ms--;
+			EXPECT_RESULT(EXDEV, KVSTASH_R_MISMATCH_TTL, 60001,
+				      put_entry(self->c, &e));
+			e.ttl_ms++;
+		}
+		KVT_OK(put_entry(self->c, &e));
+	}
+	KVT_OK(exists1(self->c, "api/0", &x));
+
+	kvstash_prep_put(&e, "api/1", 5, self->data, 10);
+	kvstash_prep_put_ttl(&e, 20);
+	KVT_OK(put_entry(self->c, &e));
+	while (!exists1(self->c, "api/1", &x).res)
+		nanosleep(&ms, NULL);
+	EXPECT_EQ(-ENOENT, x.r.res);
+	EXPECT_TRUE(x.r.reason == KVSTASH_R_EXPIRED ||
+		    x.r.reason == KVSTASH_R_MISS);
+	EXPECT_EQ(x.r.reason == KVSTASH_R_EXPIRED ? KVSTASH_STATE_EXPIRED :
+						    KVSTASH_STATE_ABSENT,
+		  x.state);
+	/* and the key is free at once */
+	KVT_OK(put1(self->c, "api/1", self->data, 10));
+}
+
 /* More than the kernel takes in one call: each entry still has its result. */
 TEST_F(api, all_split)
 {
@@ -712,6 +1026,73 @@ TEST_F(api, passed_fd)
 	EXPECT_EQ(LEN, x.object_size);
 	close(sock[0]);
 	close(sock[1]);
+}
+
+/* Ends @n leases; how many of them were none. */
+static size_t release_many(struct kvstash *c, const struct kvstash_handle *h,
+			   size_t n)
+{
+	struct kvstash_end *e = calloc(n, sizeof(*e));
+	size_t bad = 0, done = 0;
+
+	if (!e)
+		return n;
+	for (size_t i = 0; i < n; i++)
+		kvstash_prep_end(&e[i], &h[i]);
+	if (kvstash_release_all(c, e, n, &done) || done != n)
+		bad = n;
+	for (size_t i = 0; i < done; i++)
+		bad += e[i].r.res != 0;
+	free(e);
+	return bad;
+}
+
+/* Leases of more keys than a call takes: a run is leased whole or not at all. */
+TEST_F(api, all_leases)
+{
+	size_t n = KVSTASH_BATCH_MAX + 5, done = 0;
+	struct kvstash_handle *h = calloc(n, sizeof(*h));
+	struct kvstash_exists *x = calloc(n, sizeof(*x));
+	__u16 *lens = calloc(n, sizeof(*lens));
+	char *keys = malloc(5 * n);
+	struct kvstash_keys k;
+
+	ASSERT_TRUE(h && x && lens && keys);
+	KVT_OK(put1(self->c, "api/0", self->data, 3));
+	for (size_t i = 0; i < n; i++) {
+		memcpy(keys + 5 * i, "api/0", 5);
+		lens[i] = 5;
+	}
+	kvstash_prep_keys_var(&k, keys, lens, n);
+	kvstash_prep_keys_lease(&k, h);
+	ASSERT_EQ(0, kvstash_lookup_all(self->c, &k, &done));
+	EXPECT_EQ(n, done);
+	EXPECT_EQ((__u64)n, kvt_ns("leases"));
+	EXPECT_EQ(4096ULL, kvt_ns("leased_bytes"));
+	EXPECT_EQ(0UL, release_many(self->c, h, n));
+	EXPECT_EQ(0ULL, kvt_ns("leases"));
+
+	ASSERT_EQ(0, kvstash_exists_all(self->c, &k, x, &done));
+	EXPECT_EQ(n, done);
+	EXPECT_EQ((__u64)n, kvt_ns("leases"));
+	EXPECT_EQ(0UL, release_many(self->c, h, n));
+
+	/* the second call is refused: what the first leased is given back */
+	lens[n - 1] = 0;
+	EXPECT_EQ(-EINVAL, kvstash_lookup_all(self->c, &k, &done));
+	EXPECT_EQ((__u32)KVSTASH_R_KEY_LEN, k.reason);
+	EXPECT_EQ(0ULL, kvt_ns("leases"));
+	EXPECT_EQ(0ULL, h[0].seq);
+
+	kvstash_prep_keys(&k, keys, 5, n);
+	kvstash_prep_keys_pin(&k, KVSTASH_PIN_SOFT);
+	ASSERT_EQ(0, kvstash_pin_all(self->c, &k, x, &done));
+	EXPECT_EQ(n, done);
+	KVT_OK(x[n - 1].r);
+	free(keys);
+	free(lens);
+	free(h);
+	free(x);
 }
 
 /* The last close takes what is in flight. */

@@ -209,13 +209,174 @@ ok "many keys at once"
 run 0 ls --ns no-such && out_is ""
 ok "ls of a namespace that none is in"
 
+# groups
+
+run 0 put ctl/g0 "$tmp/b" --group ctl/g --member 0 --members 3 --atomic &&
+	run 0 put ctl/g2 "$tmp/b" --group ctl/g --member 2 --members 3 --atomic
+ok "put of members"
+run 1 exists ctl/g0 &&
+	out_is "ctl/g0: group incomplete: members missing; 2 members present (ENOENT, group_incomplete)"
+ok "members of an atomic group are hidden while one is missing"
+json 1 'd["state"] == "filling" and d["members"] == 3 and d["key"] == "ctl/g" and
+	d["members_present"] == 2 and d["atomic"] and
+	d["reason"] == "group_incomplete" and d["parent"] is None and
+	[(o["member"], o["key"]) for o in d["objects"]] ==
+		[(0, "ctl/g0"), (2, "ctl/g2")]' group ctl/g
+ok "group in JSON"
+run 3 put ctl/g1 "$tmp/b" --group ctl/g --member 1 --members 4 --atomic &&
+	err_has "3 members there (EXDEV, mismatch_members)"
+ok "another member count is a mismatch"
+run 3 put ctl/g1 "$tmp/b" --group ctl/g --member 3 --members 3 --atomic &&
+	err_has "the member count is 3 (EINVAL, member_index)"
+ok "an index past the last member"
+json 0 'd["group"] == "ctl/g" and d["member"] == 1 and d["members"] == 3' \
+	put ctl/g1 "$tmp/b" --group ctl/g --member 1 --members 3 --atomic
+ok "the last member"
+run 0 exists ctl/g0 ctl/g1 ctl/g2 && run 0 exists --group-kind ctl/g &&
+	run 1 exists ctl/g
+ok "all are there"
+run 0 group ctl/g && grep -qx "  members   3 of 3 present" "$tmp/out" &&
+	grep -qx "  flags     atomic" "$tmp/out" &&
+	[ "$(grep -c "5000  ctl/g[012]\$" "$tmp/out")" -eq 3 ]
+ok "group in text"
+run 1 group ctl/none && grep -q "(ENOENT, miss)" "$tmp/out" &&
+	json 1 'd["state"] == "absent" and d["objects"] == []' group ctl/none
+ok "a group that is not there"
+json 0 'd["keys"][0]["members"] == 3 and d["keys"][0]["members_present"] == 3 and
+	d["keys"][0]["group_state"] == "visible" and d["keys"][0]["atomic"] and
+	d["keys"][0]["pin"] == "none"' stat ctl/g1
+ok "stat of a member"
+run 0 stat ctl/g1 && grep -qx "  group     visible, atomic" "$tmp/out"
+ok "the same in text"
+json 0 'd["keys"][0]["members"] == 3' stat --group-kind ctl/g
+ok "stat of a group"
+json 0 'd["objects"][0]["member"] == 1 and d["objects"][0]["group"] == "ctl/g" and
+	d["objects"][0]["members"] == 3 and d["objects"][0]["leases"] == 0' \
+	ls -n default --prefix ctl/g1
+ok "ls of a member"
+run 0 ls -n default --group ctl/g && [ "$(sort "$tmp/out" | tr '\n' ' ')" = \
+	"ctl/g0 ctl/g1 ctl/g2 " ]
+ok "ls of a group's members"
+run 0 ls -l -n default --kind group && grep -q " 3/3 .*ctl/g\$" "$tmp/out"
+ok "ls of groups"
+run 3 put ctl/h0 "$tmp/b" --parent ctl/g0 &&
+	err_has "(EINVAL, parent_member)"
+ok "a member is no parent"
+run 0 put ctl/h0 "$tmp/b" --parent-group ctl/g --group ctl/h --member 0 \
+	--members 2 && run 0 exists ctl/h0 && run 1 exists --group-kind ctl/h
+ok "a plain group below a group"
+json 1 'd["parent"] == "ctl/g" and d["parent_kind"] == "group" and
+	not d["atomic"]' group ctl/h
+ok "group says its parent"
+run 0 put ctl/h1 "$tmp/b" --parent-group ctl/g --group ctl/h --member 1 \
+	--members 2 && run 0 lookup --group-kind ctl/g ctl/h
+ok "lookup of groups"
+run 3 rm --member ctl/g0 && grep -q "(EINVAL, group_atomic)" "$tmp/out"
+ok "rm of one member of an atomic group"
+run 0 rm --member ctl/h1 && run 0 exists ctl/h0 &&
+	run 1 exists --group-kind ctl/h
+ok "rm of one member of a plain group"
+run 0 rm --group-kind ctl/g && run 1 exists ctl/g0 && run 1 exists ctl/h0
+ok "rm of a group takes its members and what descends from it"
+
+# time to live
+
+run 0 put ctl/t "$tmp/b" --ttl-ms 50 && sleep 0.1 && run 1 exists ctl/t &&
+	grep -qE "(ENOENT, (expired|miss))" "$tmp/out"
+ok "a time to live ends"
+run 0 put ctl/t "$tmp/b" --ttl-ms 3600000 &&
+	json 0 '3000000 < d["objects"][0]["ttl_ms"] <= 3600000' \
+		ls -n default --prefix ctl/t
+ok "ls says what is left"
+"$ctl" put ctl/l "$tmp/b" --part 0/2 --no-linger >"$tmp/out" 2>"$tmp/err" &&
+	run 1 exists ctl/l && grep -q "(ENOENT, miss)" "$tmp/out"
+ok "what does not linger goes with its writer"
+
+# leases
+
+# figure NAME: of the default namespace
+figure()
+{
+	sed -n "s/^$1 //p" /proc/kvstash/ns/default
+}
+
+run 0 lease ctl/a ctl/b -- cat /proc/kvstash/ns/default &&
+	grep -qx "leases 2" "$tmp/out" && [ "$(figure leases)" -eq 0 ]
+ok "leases are held while a command runs"
+run 7 lease ctl/a -- sh -c 'exit 7' && run 143 lease ctl/a -- sh -c 'kill $$'
+ok "and its status is handed on"
+run 127 lease ctl/a -- /nonexistent/command && err_has "cannot run"
+ok "a command that is none"
+run 1 lease ctl/a ctl/none -- echo ran && ! grep -q ran "$tmp/out" &&
+	grep -q "ctl/none: no such key (ENOENT, miss)" "$tmp/out"
+ok "a key that is not there, and the command is not run"
+run 0 lease ctl/a -- "$ctl" lease --list --json -n default &&
+	python3 -c '
+import json, sys
+l = json.load(open(sys.argv[1]))["leases"]
+sys.exit(not (len(l) == 1 and l[0]["key"] == "ctl/a" and l[0]["kind"] == "page" and
+	      l[0]["comm"] == "kvstashctl" and l[0]["bytes"] == 100000))' "$tmp/out"
+ok "lease --list in JSON"
+run 0 lease ctl/a -- "$ctl" lease --list && grep -q " ctl/a\$" "$tmp/out"
+ok "and in text"
+json 0 'd["leases"] == []' lease --list
+ok "no leases"
+run 0 lease ctl/a -- "$ctl" --json ls -n default --prefix ctl/a &&
+	grep -q '"leases":1' "$tmp/out"
+ok "ls counts leases"
+
+# hold SIGNAL: a lease without a command ends by it
+hold()
+{
+	local pid
+
+	: >"$tmp/out"
+	"$ctl" --json lease ctl/a ctl/c >"$tmp/out" 2>"$tmp/err" &
+	pid=$!
+	until grep -q '^]}' "$tmp/out" || ! kill -0 $pid; do
+		sleep 0.05
+	done
+	[ "$(figure leases)" -eq 2 ] && kill "-$1" $pid && wait $pid &&
+		[ "$(figure leases)" -eq 0 ]
+}
+
+hold TERM && hold INT && python3 -m json.tool "$tmp/out" >/dev/null
+ok "without a command until a signal"
+run 0 ns set default --lease-budget 4K &&
+	run 3 lease ctl/a -- echo ran && ! grep -q ran "$tmp/out" &&
+	grep -q "(EDQUOT, lease_budget)" "$tmp/out" &&
+	run 0 ns set default --lease-budget 0
+ok "the lease budget holds"
+
+# pins
+
+run 0 pin hard ctl/a ctl/b && grep -qx "ctl/a: pinned hard" "$tmp/out" &&
+	json 0 '{o["key"] for o in d["objects"]} == {"ctl/a", "ctl/b"}' \
+		ls -n default --pin hard
+ok "pin hard"
+json 0 'd["namespaces"][0]["pinned"] == 110592 and
+	d["namespaces"][0]["leased"] == 0' ns list default
+ok "ns list says what is pinned"
+json 0 'd["keys"][0]["pin"] == "soft" and d["keys"][0]["reason"] == "ok"' \
+	pin soft ctl/a && json 0 'd["keys"][0]["pin"] == "soft"' stat ctl/a
+ok "pin soft, in JSON"
+run 1 pin hard ctl/none && grep -q "(ENOENT, miss)" "$tmp/out"
+ok "pin of nothing"
+run 0 ns set default --pin-bytes 8K &&
+	run 3 pin hard ctl/a && grep -q "(EDQUOT, pin_quota)" "$tmp/out" &&
+	json 0 'd["namespaces"][0]["pin_bytes"] == 8192' ns list default &&
+	run 0 ns set default --pin-bytes 0
+ok "the pin quota holds"
+run 0 pin none ctl/a ctl/b && json 0 'd["objects"] == []' ls -n default --pin hard
+ok "pin none"
+
 # removal
 
 run 0 rm ctl/1 && out_is "ctl/1: removed" && run 1 exists ctl/2
 ok "rm takes the children along"
 run 1 rm ctl/1 ctl/3 && grep -qx "ctl/3: removed" "$tmp/out"
 ok "rm of what is gone is a miss"
-run 0 rm ctl/a ctl/b ctl/c ctl/p && run 0 --hex rm 00ff0a
+run 0 rm ctl/a ctl/b ctl/c ctl/p ctl/t && run 0 --hex rm 00ff0a
 ok "rm of the rest"
 
 # namespaces
@@ -346,6 +507,14 @@ ok "usage: sizes"
 run 2 put k --part 1 && run 2 put k --manifest 00 && run 2 --hex exists 0 &&
 	run 2 get k --range 1:2 && run 2 ns create x --mode 888
 ok "usage: parts, digests, keys, ranges, modes"
+run 2 put k --group g && run 2 put k --member 1 && run 2 put k --atomic &&
+	run 2 put k --parent a --parent-group b &&
+	run 2 put k --group g --member 0 --members 65536 &&
+	run 2 put k --ttl-ms 4294967296 && run 2 rm --member --group-kind k
+ok "usage: groups and times"
+run 2 pin k && run 2 pin weak k && run 2 lease && run 2 lease -- true &&
+	run 2 lease k -- && run 2 lease --list k && run 2 group a b
+ok "usage: pins and leases"
 json 2 'd["reason"] == "usage" and d["errno"] is None' exists &&
 	run 2 exists --bogus --json && python3 -m json.tool "$tmp/out" >/dev/null
 ok "usage in JSON"

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Boot throw-away VMs and run one command in each.
-#   run.sh [-k 6.1|6.12 | -K BZIMAGE] [-n NODES] [-c CPUS] [-m MEM] [-N] [-t SECONDS] [-o LOGDIR] COMMAND...
+#   run.sh [-k 6.1|6.12 | -K BZIMAGE] [-n NODES] [-c CPUS] [-m MEM] [-N] [-I] [-t SECONDS] [-o LOGDIR] COMMAND...
 #   -k  an installed Debian kernel (default 6.12)   -K  an own kernel, see build-smp-debug.sh
 #   -N  two NUMA nodes in each VM                   APPEND=...  more of the kernel's command line
+#   -I  the guest's clock counts instructions, one a nanosecond; for one CPU
 # The host's root is the guests' root: read-only over 9p, below a tmpfs. What a
 # guest puts into $KVSTASH_OUT is in LOGDIR/files<node>. In the guest NODE is
 # 1..NODES, and nodes see each other on eth0 as 10.77.0.<node> (MTU 4200, so
@@ -17,10 +18,10 @@ here=$(dirname "$(realpath "$0")")
 # shellcheck source=selftests/beds/lib.sh
 . "$here/../beds/lib.sh"
 
-usage() { sed -n '3,14s/^# \?//p' "$0" >&2; exit 2; }
+usage() { sed -n '3,15s/^# \?//p' "$0" >&2; exit 2; }
 
-version=6.12 image='' nodes=1 cpus=1 mem=2G limit=300 logs='' numa=
-while getopts k:K:n:c:m:t:o:N o; do
+version=6.12 image='' nodes=1 cpus=1 mem=2G limit=300 logs='' numa='' threads=multi clock=()
+while getopts k:K:n:c:m:t:o:NI o; do
 	case $o in
 	k) version=$OPTARG;;
 	K) image=$OPTARG;;
@@ -30,6 +31,7 @@ while getopts k:K:n:c:m:t:o:N o; do
 	t) limit=$OPTARG;;
 	o) logs=$OPTARG;;
 	N) numa=1;;
+	I) threads=single clock=(-icount shift=0);;
 	*) usage;;
 	esac
 done
@@ -142,7 +144,7 @@ start_node() {
 		       -device "virtio-net-pci,romfile=,netdev=n0,host_mtu=4200,mac=52:54:00:77:00:0$n")
 	fi
 	[ -z "$numa" ] || mapfile -t -O "${#opts[@]}" opts < <(numa_options)
-	timeout -k 10 "$limit" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp "$cpus" -m "$mem" \
+	timeout -k 10 "$limit" qemu-system-x86_64 -accel "tcg,thread=$threads" "${clock[@]}" -cpu max -smp "$cpus" -m "$mem" \
 		-nodefaults -no-user-config -display none -no-reboot -kernel "$kernel" -initrd "$work/initrd.cpio" \
 		-append "console=ttyS0 loglevel=5 panic=-1 oops=panic net.ifnames=0 guest=$work/guest node=$n $append" \
 		-virtfs local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap \
