@@ -30,7 +30,8 @@ struct kvs_ns;
  * @writes:  all its parts in flight, also those without a handle (a PUT under
  *           way); under the lock of @handles
  * @leases:  leased objects by kvstash_handle.seq
- * @lease_seq: counts them; under the lock of @leases
+ * @lease_seq: counts them as they are taken; under the lock of @leases
+ * @nr_leases: how many there are; under the same lock
  * @closing: its file is closed: who takes a write off @writes wakes release()
  * @seq:     last seq given out; under the lock of @handles
  * @committed: by seq % KVS_FATES: it ended so; under the same lock
@@ -50,6 +51,7 @@ struct kvs_client {
 	struct list_head writes;
 	struct xarray leases;
 	u64 lease_seq;
+	u32 nr_leases;
 	bool closing;
 	u64 seq;
 	DECLARE_BITMAP(committed, KVS_FATES);

@@ -43,8 +43,9 @@ static int device_open(struct inode *inode, struct file *file)
 		return -ENOMEM;
 	kref_init(&client->ref);
 	mutex_init(&client->bind);
-	xa_init(&client->handles);
-	xa_init(&client->leases);
+	/* What a client makes the kernel remember is its own memory. */
+	xa_init_flags(&client->handles, XA_FLAGS_ACCOUNT);
+	xa_init_flags(&client->leases, XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&client->writes);
 	client->file_rights = (file->f_mode & FMODE_READ ? KVS_MAY_READ : 0) |
 			      (file->f_mode & FMODE_WRITE ? KVS_MAY_WRITE : 0);

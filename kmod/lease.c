@@ -71,6 +71,19 @@ static void unit_unlease(struct kvs_object *unit)
 	spin_unlock(&unit->lock);
 }
 
+/* Take a lease out of its client's table; of two at a time one has it. */
+static struct kvs_object *lease_unregister(struct kvs_client *client, unsigned long seq)
+{
+	struct kvs_object *obj;
+
+	xa_lock(&client->leases);
+	obj = __xa_erase(&client->leases, seq);
+	if (obj)
+		client->nr_leases--;
+	xa_unlock(&client->leases);
+	return obj;
+}
+
 /* Let go of what a lease has; it is in no table any more. */
 static void lease_drop(struct kvs_object *obj)
 {
@@ -89,13 +102,23 @@ static void lease_drop(struct kvs_object *obj)
 
 static int lease_register(struct kvs_client *client, struct kvs_object *obj, u64 *seq)
 {
+	bool full;
 	void *old;
 
 	xa_lock(&client->leases);
+	full = client->nr_leases == KVSTASH_LEASES_MAX;
+	client->nr_leases += !full;
 	*seq = KVS_LEASE_SEQ | ++client->lease_seq;
 	xa_unlock(&client->leases);
+	if (full)
+		return -EDQUOT;
 	old = xa_store(&client->leases, *seq, obj, GFP_KERNEL);
-	return xa_err(old);
+	if (!xa_is_err(old))
+		return 0;
+	xa_lock(&client->leases);
+	client->nr_leases--;
+	xa_unlock(&client->leases);
+	return -ENOMEM;
 }
 
 /**
@@ -132,9 +155,13 @@ int kvs_lease_take(struct kvs_client *client, struct kvs_object *obj, bool seen,
 		return kvs_result(r, ret, KVSTASH_R_LEASE_BUDGET, missing << KVS_PAGE_SHIFT);
 	}
 	atomic64_inc(&ns->leases);
-	if (lease_register(client, obj, &seq)) {
+	ret = lease_register(client, obj, &seq);
+	if (ret) {
 		lease_drop(obj);
-		return kvs_result(r, -ENOMEM, KVSTASH_R_NO_MEMORY, 0);
+		if (ret == -ENOMEM)
+			return kvs_result(r, ret, KVSTASH_R_NO_MEMORY, 0);
+		kvs_stat_inc(ns, LEASE_REFUSED);
+		return kvs_result(r, ret, KVSTASH_R_LEASE_COUNT, KVSTASH_LEASES_MAX);
 	}
 	handle->client = client->id;
 	handle->seq = seq;
@@ -172,7 +199,7 @@ int kvs_lease_release(struct kvs_client *client, const struct kvstash_handle *ha
 	struct kvs_object *obj = NULL;
 
 	if (handle->client == client->id && (handle->seq & KVS_LEASE_SEQ))
-		obj = xa_erase(&client->leases, handle->seq);
+		obj = lease_unregister(client, handle->seq);
 	if (!obj)
 		return lease_refuse(client, handle, r);
 	kvs_stat_inc(obj->ns, LEASES_RELEASED);
@@ -225,7 +252,7 @@ void kvs_client_end_leases(struct kvs_client *client)
 	unsigned long seq;
 
 	xa_for_each(&client->leases, seq, obj) {
-		xa_erase(&client->leases, seq);
+		lease_unregister(client, seq);
 		kvs_stat_inc(obj->ns, LEASES_BY_DEATH);
 		lease_drop(obj);
 		cond_resched();

@@ -153,6 +153,9 @@ static const struct reason reasons[] = {
 		"lease_budget", "lease budget used up", "", " bytes missing" },
 	[KVSTASH_R_PIN_QUOTA] = {
 		"pin_quota", "quota of hard pins used up", "", " bytes missing" },
+	[KVSTASH_R_LEASE_COUNT] = {
+		"lease_count", "the client has as many leases as it may",
+		"the limit is ", "" },
 	[KVSTASH_R_HANDLE_UNKNOWN] = {
 		"handle_unknown", "handle never given out" },
 	[KVSTASH_R_HANDLE_STALE] = {

@@ -272,4 +272,37 @@ TEST_F(store, R55_all_of_the_quota_leased_is_quota)
 	EXPECT_EQ(3, kvr_count_visible(s->fd, 1, 1, 3));
 }
 
+/* What a client can make the kernel remember has an end, also for one object. */
+TEST_F(store, I10_leases_of_a_client_are_bounded)
+{
+	static struct kvr_key keys[KVSTASH_BATCH_MAX];
+	static struct kvstash_handle h[KVSTASH_BATCH_MAX];
+	struct kvr_store *s = &self->s;
+	struct kvstash_handle one;
+	struct kvstash_result r;
+	struct kvstash_keys k;
+
+	kvr_store_make(_metadata, s, KVL_POOL, NULL);
+	KVT_OK(kvl_put_pieces(s->fd, 1, 7, 1, buf));
+	for (unsigned int i = 0; i < KVSTASH_BATCH_MAX; i++)
+		keys[i] = kvl_piece(1, 7).key;
+	kvstash_prep_keys(&k, keys, sizeof(*keys), KVSTASH_BATCH_MAX);
+	for (unsigned int n = 0; n < KVSTASH_LEASES_MAX; n += KVSTASH_BATCH_MAX)
+		ASSERT_EQ(KVSTASH_BATCH_MAX, kvt_lookup_lease(s->fd, &k, h));
+	EXPECT_EQ(KVSTASH_LEASES_MAX, kvr_ns(s, "leases"));
+	EXPECT_EQ(KVL_PIECE, kvr_ns(s, "leased_bytes"));
+	EXPECT_EQ(-EDQUOT, kvt_lookup_lease(s->fd, &k, h + 1));
+	EXPECT_EQ(KVSTASH_R_LEASE_COUNT, k.reason);
+	r = kvt_get_lease1(s->fd, keys, sizeof(*keys), NULL, 0, NULL, &one);
+	KVT_EXPECT(EDQUOT, KVSTASH_R_LEASE_COUNT, r);
+	EXPECT_EQ(KVSTASH_LEASES_MAX, r.detail);
+	EXPECT_EQ(KVSTASH_LEASES_MAX, kvr_ns(s, "leases"));
+	KVT_OK(kvt_release1(s->fd, &h[0]));
+	KVT_OK(kvt_get_lease1(s->fd, keys, sizeof(*keys), NULL, 0, NULL, &one));
+	close(s->fd);
+	s->fd = -1;
+	EXPECT_EQ(0, kvr_ns(s, "leases"));
+	EXPECT_EQ(KVSTASH_LEASES_MAX, kvr_ns(s, "leases_by_death"));
+}
+
 TEST_HARNESS_MAIN

@@ -38,6 +38,7 @@
 #define KVSTASH_PART_BYTES_MAX	_BITULL(36)	/* bytes of a part */
 #define KVSTASH_WRITE_GAPS_MAX	1024		/* separate runs of a reserved part */
 #define KVSTASH_MEMBERS_MAX	65535		/* members of a group */
+#define KVSTASH_LEASES_MAX	1048576		/* leases of a client */
 
 /* Kinds of object; a key is unique per (namespace, kind). */
 #define KVSTASH_KIND_PAGE	0	/* paged KV, keyed by a prefix's content */
@@ -133,6 +134,7 @@ enum kvstash_reason {
 	KVSTASH_R_NO_MEMORY = 68,	/* ENOMEM: kernel memory beside the pool */
 	KVSTASH_R_LEASE_BUDGET = 69,	/* EDQUOT: lease not taken [bytes missing] */
 	KVSTASH_R_PIN_QUOTA = 70,	/* EDQUOT: hard pin not set [bytes missing] */
+	KVSTASH_R_LEASE_COUNT = 71,	/* EDQUOT: lease not taken [the limit] */
 	/* handles */
 	KVSTASH_R_HANDLE_UNKNOWN = 80,	/* EBADF: never given out */
 	KVSTASH_R_HANDLE_STALE = 81,	/* ESTALE: of another load of the module */
@@ -527,7 +529,8 @@ struct kvstash_exists {
  * use of an object for eviction. A lease keeps its object, and the group of that,
  * from eviction, and its bytes even from REMOVE, until RELEASE or the close of
  * the file. It is on exactly what was reported visible: EXISTS gives
- * KVSTASH_R_LEASE_BUDGET for a key that does not fit the budget any more, LOOKUP
+ * KVSTASH_R_LEASE_BUDGET for a key that does not fit the budget any more (or
+ * KVSTASH_R_LEASE_COUNT if the client has KVSTASH_LEASES_MAX), LOOKUP
  * leases the whole run or fails and leases nothing. A group is leased as a whole;
  * to get bytes, lease its members.
  *
