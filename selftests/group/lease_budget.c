@@ -276,7 +276,7 @@ TEST_F(store, R55_all_of_the_quota_leased_is_quota)
 TEST_F(store, I10_leases_of_a_client_are_bounded)
 {
 	static struct kvr_key keys[KVSTASH_BATCH_MAX];
-	static struct kvstash_handle h[KVSTASH_BATCH_MAX];
+	static struct kvstash_handle h[KVSTASH_BATCH_MAX + 1];
 	struct kvr_store *s = &self->s;
 	struct kvstash_handle one;
 	struct kvstash_result r;
