@@ -55,7 +55,8 @@ static __printf(2, 3) void wrong(struct check *c, const char *fmt, ...)
 }
 
 /* Each page of @ext belongs to nobody else and is in use. */
-static u64 check_extents(struct check *c, const struct kvs_extents *ext, u64 len)
+static u64 check_extents(struct check *c, const struct kvs_extents *ext, u64 len,
+			 bool may_sleep)
 {
 	const struct kvs_extent *e = kvs_extents_array(ext);
 	struct kvs_space *space = &c->pool->space;
@@ -77,16 +78,38 @@ static u64 check_extents(struct check *c, const struct kvs_extents *ext, u64 len
 				wrong(c, "page %u is owned, but free", first + p);
 		}
 		pages += e[i].nr;
+		if (may_sleep)
+			cond_resched();
 	}
 	if (pages != kvs_pages(len))
 		wrong(c, "%llu pages for %llu bytes", pages, len);
 	return pages;
 }
 
+/*
+ * The pages of the committed parts. They are the object's until it is freed, so
+ * each part is copied under the lock and walked without: it may be large.
+ */
+static u64 check_pages(struct check *c, struct kvs_object *obj)
+{
+	struct kvs_part part;
+	unsigned int i;
+	u64 pages = 0;
+
+	for (i = 0; i < obj->nr_parts; i++) {
+		spin_lock(&obj->lock);
+		part = *kvs_object_part(obj, i);
+		spin_unlock(&obj->lock);
+		if (part.state == KVS_PART_COMMITTED)
+			pages += check_extents(c, &part.ext, part.len, true);
+	}
+	return pages;
+}
+
 static void check_parts(struct check *c, struct kvs_object *obj)
 {
 	unsigned int i, present = 0, in_flight = 0;
-	u64 bytes = 0, pages = 0;
+	u64 bytes = 0;
 
 	for (i = 0; i < obj->nr_parts; i++) {
 		struct kvs_part *part = kvs_object_part(obj, i);
@@ -96,11 +119,7 @@ static void check_parts(struct check *c, struct kvs_object *obj)
 			continue;
 		present++;
 		bytes += part->len;
-		pages += check_extents(c, &part->ext, part->len);
 	}
-	/* Those of a complete member are held from when its group is hidden. */
-	if (obj->state != KVS_JOINED || obj->parent->state != KVS_DYING)
-		c->committed += pages;
 	if (present != obj->nr_present || in_flight != obj->nr_in_flight)
 		wrong(c, "object has %u parts and %u in flight, counts %u and %u", present,
 		      in_flight, obj->nr_present, obj->nr_in_flight);
@@ -201,9 +220,15 @@ static void check_group(struct check *c, struct kvs_object *group)
 
 static void check_object(struct check *c, struct kvs_object *obj, u64 bucket)
 {
+	bool ours = false, held = false;
+	u64 pages;
+
 	kvs_object_lock(obj);
 	/* It may be on its way out, or not yet be attached to its parent. */
 	if (obj->state != KVS_DYING && !(obj->flags & KVS_OBJ_REMOVING)) {
+		ours = true;
+		/* Those of a complete member are held from when its group is hidden. */
+		held = obj->state == KVS_JOINED && obj->parent->state == KVS_DYING;
 		check_parts(c, obj);
 		if (kvs_object_is_group(obj))
 			check_group(c, obj);
@@ -215,6 +240,11 @@ static void check_object(struct check *c, struct kvs_object *obj, u64 bucket)
 			wrong(c, "object is in a foreign chain");
 	}
 	kvs_object_unlock(obj);
+	if (!ours)
+		return;
+	pages = check_pages(c, obj);
+	if (!held)
+		c->committed += pages;
 }
 
 /* The @skip-th object of a bucket, with a reference. */
@@ -284,7 +314,8 @@ static void check_writes(struct check *c)
 			if (obj && obj->ns->pool == c->pool) {
 				spin_lock(&obj->lock);
 				if (write->ext.nr)
-					c->in_flight += check_extents(c, &write->ext, write->len);
+					c->in_flight += check_extents(c, &write->ext, write->len,
+								      false);
 				spin_unlock(&obj->lock);
 			}
 			rcu_read_unlock();

@@ -296,9 +296,10 @@ static void demote_sibling(struct kvs_object *obj)
 
 /**
  * kvs_object_attach() - become a child of one's parent
- * @obj: in the index, with a part in flight so that it can't complete yet
+ * @obj: in the index, with a part in flight so that it can't complete yet; or a
+ *       group
  *
- * Return: 0, or -ENOENT if the parent has gone or is going.
+ * Return: 0, or -ENOENT if the parent has gone or is going, or @obj has.
  */
 int kvs_object_attach(struct kvs_object *obj)
 {
@@ -308,7 +309,12 @@ int kvs_object_attach(struct kvs_object *obj)
 	if (!parent)
 		return 0;
 	spin_lock(&parent->lock);
-	if (parent->state == KVS_DYING || (parent->flags & KVS_OBJ_REMOVING))
+	/*
+	 * A group without members may have been killed since it is in the index;
+	 * that, too, was done under this lock.
+	 */
+	if (parent->state == KVS_DYING || (parent->flags & KVS_OBJ_REMOVING) ||
+	    READ_ONCE(obj->state) == KVS_DYING)
 		ret = -ENOENT;
 	else
 		hlist_add_head(&obj->sibling, &parent->children);
