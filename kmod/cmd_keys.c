@@ -142,13 +142,16 @@ static void exists_window(struct keys_call *call, struct kvs_ns *ns, struct keys
 
 /*
  * Lease what EXISTS found visible in a window. What has gone since, or could not
- * be leased, says so.
+ * be leased, says so. Each key is looked for again, and may be another group's by
+ * now: the view needs room for those, too. Returns 0 or -ENOMEM.
  */
-static void exists_lease(struct keys_call *call, struct keys_scratch *s)
+static int exists_lease(struct keys_call *call, struct keys_scratch *s)
 {
 	u32 i;
 	int ret;
 
+	if (!kvs_view_ready(&s->view, call->nr))
+		return KEYS_REFUSE(call, KVSTASH_R_NO_MEMORY, size, -ENOMEM);
 	memset(s->lease, 0, call->nr * sizeof(s->lease[0]));
 	for (i = 0; i < call->nr; i++) {
 		struct kvstash_exists *res = &s->result[i];
@@ -167,6 +170,7 @@ static void exists_lease(struct keys_call *call, struct keys_scratch *s)
 		}
 		cond_resched();
 	}
+	return 0;
 }
 
 /* Leases whose handles could not be delivered. */
@@ -236,11 +240,17 @@ static void pin_window(struct keys_call *call, struct keys_scratch *s)
 	}
 }
 
-/* Keys that a signal came before. */
+/* Keys that a signal came before: not carried out, and not leased. */
 static int mark_interrupted(struct keys_call *call)
 {
 	struct kvstash_result r = { .res = -EINTR, .reason = KVSTASH_R_INTERRUPTED };
+	u64 size = sizeof(struct kvstash_handle);
 	u32 i;
+
+	if (call->hdr.leases &&
+	    clear_user(u64_to_user_ptr(call->hdr.leases + call->done * size),
+		       (call->hdr.count - call->done) * size))
+		return -EFAULT;
 
 	for (i = call->done; i < call->hdr.count; i++)
 		if (copy_to_user(u64_to_user_ptr(call->hdr.results + (u64)i * call->hdr.stride),
@@ -270,8 +280,9 @@ static int exists_run(struct keys_call *call, struct kvs_ns *ns, struct keys_scr
 	int ret;
 
 	exists_window(call, ns, s);
-	if (call->hdr.leases)
-		exists_lease(call, s);
+	ret = call->hdr.leases ? exists_lease(call, s) : 0;
+	if (ret)
+		return ret;
 	ret = exists_out(call, s);
 	if (ret && call->hdr.leases)
 		leases_undo(call, s);

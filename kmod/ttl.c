@@ -7,8 +7,8 @@
  * once by who needs the room or the key.
  *
  * An object never outlives its parent: what descends from one that ends does so
- * at that moment or before, so that there is no orphan (I9). Only objects with a time of their own
- * are in ns->timed; the others go with them.
+ * at that moment or before, so that there is no orphan (I9). Only objects with a
+ * time of their own are in ns->timed; the others go with them.
  *
  * Locking: ns->timed is under ns->evict_lock, which nests in the object's lock.
  * kvs_object.expires is written under the latter, before the object is shown.
