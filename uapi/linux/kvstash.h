@@ -39,11 +39,18 @@
 #define KVSTASH_WRITE_GAPS_MAX	1024		/* separate runs of a reserved part */
 #define KVSTASH_MEMBERS_MAX	65535		/* members of a group */
 #define KVSTASH_LEASES_MAX	1048576		/* leases of a client */
+#define KVSTASH_LAYOUTS_MAX	64		/* layouts of a namespace */
+#define KVSTASH_LAYERS_MAX	4096		/* layers of a layout */
+#define KVSTASH_ALIGNMENT_MAX	_BITUL(30)	/* tokens, alignment of a layout */
+#define KVSTASH_CANDIDATES_MAX	4096		/* states that a LOOKUP asks for */
 
 /* Kinds of object; a key is unique per (namespace, kind). */
 #define KVSTASH_KIND_PAGE	0	/* paged KV, keyed by a prefix's content */
 #define KVSTASH_KIND_GROUP	1	/* what shares visibility and lifetime; made by
 					 * the puts of its members, has no bytes
+					 */
+#define KVSTASH_KIND_STATE	2	/* a slot of a layout, of one part; its key
+					 * begins with struct kvstash_state_key
 					 */
 
 /**
@@ -91,6 +98,24 @@ enum kvstash_reason {
 	KVSTASH_R_MEMBERS = 23,		/* EINVAL: member count [the limit] */
 	KVSTASH_R_MEMBER_INDEX = 24,	/* EINVAL: member index [the member count] */
 	KVSTASH_R_PIN = 25,		/* EINVAL: unknown kind of pin */
+	KVSTASH_R_TOKENS = 26,		/* EINVAL: aligned length of a state is 0 */
+	KVSTASH_R_MISALIGNED = 27,	/* EINVAL: aligned length of a state is no
+					 * multiple of its layout's [alignment]
+					 */
+	KVSTASH_R_SLOT_BYTES = 28,	/* EINVAL: length of a state's part or buffer
+					 * is not that of a slot [slot bytes]; or slot
+					 * bytes of a layout out of range [limit]
+					 */
+	KVSTASH_R_TIED = 29,		/* EINVAL: a state of a tied layout must name
+					 * a parent or group [1], one of another may
+					 * name no parent [0]
+					 */
+	KVSTASH_R_LAYERS = 30,		/* EINVAL: layer count [limit]; EFAULT: layers
+					 * can't be read or written
+					 */
+	KVSTASH_R_LAYER = 31,		/* EINVAL: a layer is empty, not in the slot,
+					 * or overlaps one before it [index]
+					 */
 	/* what is there */
 	KVSTASH_R_MISS = 32,		/* ENOENT: no such key */
 	KVSTASH_R_IN_FLIGHT = 33,	/* ENOENT (get, exists), EBUSY (put of a
@@ -113,6 +138,9 @@ enum kvstash_reason {
 					 * group
 					 */
 	KVSTASH_R_NO_MEMBER = 42,	/* EINVAL: removal as a member of what is none */
+	KVSTASH_R_LAYOUT_UNKNOWN = 43,	/* ENOENT: layout not registered (put of a
+					 * state, commands on layouts)
+					 */
 	/* another identity for the same key: EXDEV, nothing changed */
 	KVSTASH_R_MISMATCH_PARTS = 48,	/* [part count there] */
 	KVSTASH_R_MISMATCH_MANIFEST = 49,
@@ -126,6 +154,9 @@ enum kvstash_reason {
 					 */
 	KVSTASH_R_MISMATCH_FLAGS = 56,	/* atomic there and plain here, or the reverse */
 	KVSTASH_R_MISMATCH_TTL = 57,	/* [milliseconds there] */
+	KVSTASH_R_MISMATCH_LAYOUT = 58,	/* fingerprint and scheme are registered with
+					 * another description; @field says what
+					 */
 	/* room */
 	KVSTASH_R_NO_SPACE = 64,	/* ENOSPC: nothing to evict [bytes missing] */
 	KVSTASH_R_TOO_LARGE = 65,	/* EFBIG: larger than the pool [pool bytes] */
@@ -135,6 +166,15 @@ enum kvstash_reason {
 	KVSTASH_R_LEASE_BUDGET = 69,	/* EDQUOT: lease not taken [bytes missing] */
 	KVSTASH_R_PIN_QUOTA = 70,	/* EDQUOT: hard pin not set [bytes missing] */
 	KVSTASH_R_LEASE_COUNT = 71,	/* EDQUOT: lease not taken [the limit] */
+	KVSTASH_R_NO_SLOT = 72,		/* ENOSPC: all slots of the layout are in flight,
+					 * leased, pinned or being read [its slots]
+					 */
+	KVSTASH_R_SLOT_QUOTA = 73,	/* EDQUOT: [bytes missing] */
+	KVSTASH_R_SLOTS_HELD = 74,	/* EBUSY: fewer slots were asked for than can't
+					 * be taken away now [how many]
+					 */
+	KVSTASH_R_LAYOUT_BUSY = 75,	/* EBUSY: the layout has states [how many] */
+	KVSTASH_R_LAYOUT_COUNT = 76,	/* EDQUOT: layouts of the namespace [limit] */
 	/* handles */
 	KVSTASH_R_HANDLE_UNKNOWN = 80,	/* EBADF: never given out */
 	KVSTASH_R_HANDLE_STALE = 81,	/* ESTALE: of another load of the module */
@@ -200,6 +240,26 @@ struct kvstash_range {
 	__u32 part;
 	__u32 reserved;
 };
+
+/**
+ * struct kvstash_state_key - how the key of a state begins
+ * @fingerprint: of the layout
+ * @scheme:  version of the scheme that the fingerprint was made by
+ * @reserved: 0
+ * @tokens:  aligned length: how many tokens the state comes after; not 0, a
+ *           multiple of the layout's alignment
+ *
+ * The prefix hash follows, 1 to KVSTASH_PREFIX_MAX bytes. It is compared whole, with
+ * all that is before it: a state answers for nothing else.
+ */
+struct kvstash_state_key {
+	__u8 fingerprint[KVSTASH_DIGEST_LEN];
+	__le32 scheme;
+	__le32 reserved;
+	__le64 tokens;
+};
+
+#define KVSTASH_PREFIX_MAX	(KVSTASH_KEY_MAX - 48)
 
 /**
  * struct kvstash_query - what the module is and can
@@ -311,8 +371,8 @@ struct kvstash_batch {
  * @key_len:    1 to KVSTASH_KEY_MAX
  * @parent_len: likewise, or 0 without a parent
  * @tag_len:    0 to KVSTASH_TAG_MAX; 0: no tag, whatever @tag is
- * @kind:       KVSTASH_KIND_PAGE
- * @parent_kind: KVSTASH_KIND_*
+ * @kind:       KVSTASH_KIND_PAGE or KVSTASH_KIND_STATE
+ * @parent_kind: KVSTASH_KIND_PAGE or KVSTASH_KIND_GROUP
  * @ttl_ms:     time to live in milliseconds from when it is visible; 0: no end.
  *              No object outlives its parent
  * @group:      address of the key of the group, or 0: in none
@@ -329,6 +389,9 @@ struct kvstash_batch {
  * members of an atomic group are visible from the moment on in which the last of
  * them is complete and the parent is visible, and not before; those of a plain
  * one each by itself. Groups are evicted and removed as a whole.
+ *
+ * A state has one part, of the layout's slot bytes. In no group, it has a parent
+ * if its layout is tied, and none else.
  */
 struct kvstash_put {
 	struct kvstash_result r;
@@ -408,7 +471,7 @@ struct kvstash_end {
  * @buf:      buffer of @len bytes (@nr == 0), or an array of @nr kvstash_seg, or
  *            (KVSTASH_GET_RANGES) of @nr kvstash_range
  * @len:      bytes at @buf if @nr is 0, else 0. A whole object, all parts in
- *            order, needs room for at least its size
+ *            order, needs room for at least its size; a state for exactly that
  * @bytes:    out: bytes written to the caller's memory
  * @object_size: out: length of all parts of the object
  * @nr:       0 to KVSTASH_SEGS_MAX
@@ -497,6 +560,27 @@ struct kvstash_exists {
 						 */
 
 /**
+ * struct kvstash_candidate - a state that a LOOKUP asks for
+ * @r:        out: 0 if it is visible, else ENOENT with the reason, or why the key
+ *            can't be a state's
+ * @key:      address of the state's key
+ * @bytes:    out: its bytes
+ * @lease:    out: KVSTASH_KEYS_LEASE: of it, if it is visible; else all zero
+ * @key_len:  bytes of the key
+ * @reserved: 0
+ * @reserved2: 0
+ */
+struct kvstash_candidate {
+	struct kvstash_result r;
+	__aligned_u64 key;
+	__aligned_u64 bytes;
+	struct kvstash_handle lease;
+	__u16 key_len;
+	__u16 reserved;
+	__u32 reserved2;
+};
+
+/**
  * struct kvstash_keys - argument of EXISTS, REMOVE, LOOKUP and PIN
  * @size:     sizeof(struct kvstash_keys)
  * @flags:    KVSTASH_KEYS_*
@@ -507,7 +591,7 @@ struct kvstash_exists {
  *            tags, or 0. Else 0
  * @bytes:    out, LOOKUP: bytes of the objects in the run; bytes missing if the
  *            call fails with KVSTASH_R_LEASE_BUDGET
- * @count:    keys, 1 to KVSTASH_BATCH_MAX
+ * @count:    keys, 1 to KVSTASH_BATCH_MAX; 0 for a LOOKUP of states alone
  * @stride:   EXISTS, REMOVE, PIN: size of a result as the caller knows it, a
  *            multiple of 8. LOOKUP: 0
  * @key_len:  1 to KVSTASH_KEY_MAX, or 0 with @lens
@@ -521,6 +605,10 @@ struct kvstash_exists {
  * @reserved: 0
  * @leases:   KVSTASH_KEYS_LEASE: address of @count struct kvstash_handle, aligned
  *            to 8; all zero for a key that is not leased. Else 0
+ * @candidates: LOOKUP: address of @nr_candidates candidates, aligned to 8. Else 0
+ * @nr_candidates: 0 to KVSTASH_CANDIDATES_MAX
+ * @candidate_stride: size of a candidate as the caller knows it, a multiple of 8;
+ *            0 without any
  *
  * The keys and their lengths are part of the header: one that is malformed or
  * can't be read fails the call, after @done keys before its window.
@@ -533,6 +621,10 @@ struct kvstash_exists {
  * KVSTASH_R_LEASE_COUNT if the client has KVSTASH_LEASES_MAX), LOOKUP
  * leases the whole run or fails and leases nothing. A group is leased as a whole;
  * to get bytes, lease its members.
+ *
+ * LOOKUP reports the run of keys and each of the candidates as facts of their own:
+ * neither cuts the other short. Leased are all of the run and all the candidates
+ * that are visible, or nothing.
  *
  * REMOVE hides each object, its group, and all that descend from that, before it
  * returns. A pin is an attribute of the object, or of its group, and no client's:
@@ -557,6 +649,107 @@ struct kvstash_keys {
 	__u32 run;
 	__u32 reserved;
 	__aligned_u64 leases;
+	__aligned_u64 candidates;
+	__u32 nr_candidates;
+	__u32 candidate_stride;
+};
+
+/** struct kvstash_layer - where a layer's bytes are in a slot; @len is not 0 */
+struct kvstash_layer {
+	__aligned_u64 offset;
+	__aligned_u64 len;
+};
+
+/* kvstash_layout.flags */
+#define KVSTASH_LAYOUT_TIED	_BITUL(0)	/* a state goes with the page or group
+						 * that it names as its parent
+						 */
+#define KVSTASH_LAYOUT_NEXT	_BITUL(1)	/* GET: the first one after @id, in the
+						 * order of registration
+						 */
+
+/**
+ * struct kvstash_layout - argument of LAYOUT_ADD, _GET, _SET and _DEL
+ * @size:        sizeof(struct kvstash_layout)
+ * @flags:       ADD: KVSTASH_LAYOUT_TIED. GET: KVSTASH_LAYOUT_NEXT; out: those that
+ *               it was registered with. Else 0
+ * @fingerprint: names the layout, with @scheme; GET with NEXT: out
+ * @scheme:      version of the scheme that the fingerprint was made by
+ * @alignment:   tokens, 1 to KVSTASH_ALIGNMENT_MAX: the length of a state is a
+ *               multiple. ADD: in; GET: out; else 0
+ * @slot_bytes:  of a state, 1 to KVSTASH_PART_BYTES_MAX. ADD: in; GET: out; else 0
+ * @layers:      address of @nr_layers struct kvstash_layer, aligned to 8. ADD: in.
+ *               GET: out, as many as there is room for; may be 0. Else 0
+ * @slots:       ADD, SET: how many to carve, if @pool_permille is 0; out: how many
+ *               there are
+ * @nr_layers:   ADD: 1 to KVSTASH_LAYERS_MAX. GET: room in @layers; out: how many
+ *               the layout has. Else 0
+ * @pool_permille: ADD, SET: as many slots as fit this share of the pool, 1 to 1000;
+ *               0: @slots counts
+ * @id:          out: number of the layout, in the order of registration, not 0.
+ *               GET with NEXT: in, too; 0: from the first
+ * @reason:      out: if the call fails, enum kvstash_reason
+ * @field:       out: if the call fails, offset of the refused member
+ * @reserved:    0
+ * @detail:      out: if the call fails, a number that goes with the reason
+ * @used:        out: slots that are not free
+ * @states:      out: states, visible or not, in flight ones too
+ * @slot_pages_bytes: out: pool bytes of a slot
+ * @hits:        out: states got; this and the rest since it was registered
+ * @misses:      out: gets of states that were not there, or not visible
+ * @found:       out: states that EXISTS or LOOKUP found visible
+ * @not_found:   out: and did not
+ * @puts:        out: states completed
+ * @evictions:   out: states evicted, for slots or with their page or group
+ * @expired:     out: states whose time to live ended
+ * @removed:     out: states removed on request, or with what they descend from
+ * @refused_no_slot: out: puts refused: no slot could be had
+ * @refused_bytes: out: length not that of a slot
+ * @refused_misaligned: out: aligned length 0, or no multiple of the alignment
+ * @refused_there: out: there already, in flight, or with another identity
+ * @refused_other: out: for any other reason
+ *
+ * A layout belongs to the namespace. The same fingerprint and scheme with the same
+ * description is registered already, which is no error, and its slots stay as they
+ * are; with another one it is refused. Layers may leave gaps, and do not overlap.
+ *
+ * Slots are carved at once, within the namespace's quotas, or none is. Fewer slots
+ * evict the states used longest ago; if more than are asked for can't be taken away
+ * now, the call is refused and evicts nothing. A layout is dropped (DEL) when it has
+ * no state; SET to 0 slots evicts them.
+ */
+struct kvstash_layout {
+	__u32 size;
+	__u32 flags;
+	__u8 fingerprint[KVSTASH_DIGEST_LEN];
+	__u32 scheme;
+	__u32 alignment;
+	__aligned_u64 slot_bytes;
+	__aligned_u64 layers;
+	__aligned_u64 slots;
+	__u32 nr_layers;
+	__u32 pool_permille;
+	__u32 id;
+	__u32 reason;
+	__u32 field;
+	__u32 reserved;
+	__aligned_u64 detail;
+	__aligned_u64 used;
+	__aligned_u64 states;
+	__aligned_u64 slot_pages_bytes;
+	__aligned_u64 hits;
+	__aligned_u64 misses;
+	__aligned_u64 found;
+	__aligned_u64 not_found;
+	__aligned_u64 puts;
+	__aligned_u64 evictions;
+	__aligned_u64 expired;
+	__aligned_u64 removed;
+	__aligned_u64 refused_no_slot;
+	__aligned_u64 refused_bytes;
+	__aligned_u64 refused_misaligned;
+	__aligned_u64 refused_there;
+	__aligned_u64 refused_other;
 };
 
 /* Sizes of the first version, where they are others: the least that is taken. */
@@ -580,5 +773,9 @@ struct kvstash_keys {
 #define KVSTASH_IOC_LOOKUP	_IOWR(KVSTASH_IOC, 0x4a, struct kvstash_keys)
 #define KVSTASH_IOC_RELEASE	_IOWR(KVSTASH_IOC, 0x4b, struct kvstash_batch)
 #define KVSTASH_IOC_PIN		_IOWR(KVSTASH_IOC, 0x4c, struct kvstash_keys)
+#define KVSTASH_IOC_LAYOUT_ADD	_IOWR(KVSTASH_IOC, 0x4d, struct kvstash_layout)
+#define KVSTASH_IOC_LAYOUT_GET	_IOWR(KVSTASH_IOC, 0x4e, struct kvstash_layout)
+#define KVSTASH_IOC_LAYOUT_SET	_IOWR(KVSTASH_IOC, 0x4f, struct kvstash_layout)
+#define KVSTASH_IOC_LAYOUT_DEL	_IOWR(KVSTASH_IOC, 0x50, struct kvstash_layout)
 
 #endif /* _UAPI_LINUX_KVSTASH_H */

@@ -25,6 +25,9 @@ enum kvstash_cmd {
 	KVSTASH_CMD_NS_DEL,	/* NAME; removes its objects; EBUSY while bound */
 	KVSTASH_CMD_NS_GET,	/* dump of all, or NAME: one */
 	KVSTASH_CMD_OBJ_GET,	/* dump only, with filters */
+	KVSTASH_CMD_LAYOUT_GET,	/* dump only; [NS] as a filter, needed without the
+				 * capability
+				 */
 	__KVSTASH_CMD_MAX,
 };
 
@@ -49,6 +52,9 @@ enum kvstash_attr_pool {
 	KVSTASH_A_POOL_CHUNKS_SMALL,	/* u32: chunks below 2 MiB */
 	KVSTASH_A_POOL_INDEX_BYTES,	/* u64: memory of the index */
 	KVSTASH_A_POOL_EVICTIONS,	/* u64 */
+	KVSTASH_A_POOL_SLOT_FREE,	/* u64, bytes: of FREE those of slots that hold no
+					 * state
+					 */
 	__KVSTASH_A_POOL_MAX,
 };
 
@@ -76,6 +82,10 @@ enum kvstash_attr_ns {
 					 */
 	KVSTASH_A_NS_LEASED,		/* u64: bytes leased; out only */
 	KVSTASH_A_NS_PINNED,		/* u64: bytes pinned hard; out only */
+	KVSTASH_A_NS_SLOT_BYTES,	/* u64: quota of slots; in, too. 0: half of the quota
+					 * or pool
+					 */
+	KVSTASH_A_NS_CARVED,		/* u64: bytes of slots; out only */
 	__KVSTASH_A_NS_MAX,
 };
 
@@ -122,5 +132,17 @@ enum kvstash_attr_obj {
 };
 
 #define KVSTASH_A_OBJ_MAX	(__KVSTASH_A_OBJ_MAX - 1)
+
+enum kvstash_attr_layout {
+	KVSTASH_A_LAYOUT_UNSPEC,
+	KVSTASH_A_LAYOUT_PAD,
+	KVSTASH_A_LAYOUT_NS,		/* string; filter in requests */
+	KVSTASH_A_LAYOUT_DESC,		/* binary: struct kvstash_layout, as LAYOUT_GET
+					 * gives it, without layers
+					 */
+	__KVSTASH_A_LAYOUT_MAX,
+};
+
+#define KVSTASH_A_LAYOUT_MAX	(__KVSTASH_A_LAYOUT_MAX - 1)
 
 #endif /* _UAPI_LINUX_KVSTASH_NETLINK_H */
