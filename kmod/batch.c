@@ -18,6 +18,7 @@
 #include "client.h"
 #include "index.h"
 #include "result.h"
+#include "state.h"
 
 /* Arrays of structures are aligned; keys and data need not be. */
 #define KVS_ARRAY_ALIGN	8
@@ -323,7 +324,7 @@ long kvs_batch(struct kvs_client *client, void __user *arg, const struct kvs_bat
 int kvs_key_copy(struct kvs_key *key, struct kvs_ns *ns, u8 *data, u64 addr, u16 len, u8 kind,
 		 struct kvstash_result *r)
 {
-	if (!len || len > KVSTASH_KEY_MAX)
+	if (!len || len > KVSTASH_KEY_MAX || kvs_state_key_short(kind, len))
 		return kvs_result(r, -EINVAL, KVSTASH_R_KEY_LEN, KVSTASH_KEY_MAX);
 	if (copy_from_user(data, u64_to_user_ptr(addr), len))
 		return kvs_result(r, -EFAULT, KVSTASH_R_KEY_FAULT, 0);

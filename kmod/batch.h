@@ -121,5 +121,9 @@ long kvs_exists(struct kvs_client *client, void __user *arg);
 long kvs_remove(struct kvs_client *client, void __user *arg);
 long kvs_lookup(struct kvs_client *client, void __user *arg);
 long kvs_pin_keys(struct kvs_client *client, void __user *arg);
+long kvs_layout_cmd_add(struct kvs_client *client, void __user *arg);
+long kvs_layout_cmd_get(struct kvs_client *client, void __user *arg);
+long kvs_layout_cmd_set(struct kvs_client *client, void __user *arg);
+long kvs_layout_cmd_del(struct kvs_client *client, void __user *arg);
 
 #endif /* KVS_BATCH_H */

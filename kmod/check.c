@@ -17,7 +17,9 @@
 #include "debugfs.h"
 #include "group.h"
 #include "index.h"
+#include "layout.h"
 #include "object.h"
+#include "slot.h"
 #include "write.h"
 
 #define KVS_CHECK_TRIES	3
@@ -29,6 +31,7 @@
  * @pages:  a bit per page that a part or a write has
  * @committed: pages found in committed parts
  * @in_flight: pages found in writes
+ * @slots:  pages found in slots without a state
  * @m:      where findings go
  * @errors: findings
  */
@@ -37,6 +40,7 @@ struct check {
 	unsigned long *pages;
 	u64 committed;
 	u64 in_flight;
+	u64 slots;
 	struct seq_file *m;
 	unsigned int errors;
 };
@@ -136,7 +140,7 @@ static void check_shown(struct check *c, struct kvs_object *obj)
 	if (parent && !kvs_state_shown(parent->state))
 		wrong(c, "orphan: object is visible, its parent is in state %u", parent->state);
 	if (!kvs_object_has_children(obj) && obj->pin != KVSTASH_PIN_HARD &&
-	    (!obj->listed || obj->listed == KVS_LISTED_IDLE))
+	    !kvs_object_free_state(obj) && (!obj->listed || obj->listed == KVS_LISTED_IDLE))
 		wrong(c, "leaf is not listed");
 }
 
@@ -218,6 +222,54 @@ static void check_group(struct check *c, struct kvs_object *group)
 		wrong(c, "atomic group is visible with %u of %u members", joined, g->expected);
 }
 
+/* A complete state has a slot of its layout, which knows it. */
+static void check_slot(struct check *c, struct kvs_object *obj)
+{
+	struct kvs_slot *slot = obj->extra->slot;
+
+	if (!slot != !obj->nr_present)
+		wrong(c, "state has %u parts and %s slot", obj->nr_present, slot ? "a" : "no");
+	else if (slot && (slot->obj != obj || slot->layout != obj->extra->layout))
+		wrong(c, "slot is another state's");
+	else if (slot && !slot->listed)
+		wrong(c, "slot of a state is not listed");
+}
+
+/* The free slots, under the layout's lock: no more than it counts. */
+static void check_layout(struct check *c, struct kvs_layout *layout)
+{
+	struct kvs_slot *slot;
+	u64 nr = 0;
+
+	spin_lock(&layout->lock);
+	list_for_each_entry(slot, &layout->free, entry) {
+		c->slots += check_extents(c, &slot->ext, layout->slot_bytes, false);
+		if (slot->listed || slot->obj)
+			wrong(c, "free slot of layout %u has a state", layout->id);
+		nr++;
+	}
+	if (nr != layout->nr_free || nr > layout->nr_carved)
+		wrong(c, "layout %u has %llu free slots, counts %llu of %llu", layout->id, nr,
+		      layout->nr_free, layout->nr_carved);
+	spin_unlock(&layout->lock);
+}
+
+static void check_layouts(struct check *c)
+{
+	struct kvs_layout *layout;
+	struct kvs_ns *ns;
+	u32 id;
+
+	list_for_each_entry(ns, &c->pool->namespaces, list) {
+		c->in_flight += atomic64_read(&ns->carving);
+		for (id = 0; (layout = kvs_layout_next(ns, id)); kvs_layout_put(layout)) {
+			check_layout(c, layout);
+			id = layout->id;
+			cond_resched();
+		}
+	}
+}
+
 static void check_object(struct check *c, struct kvs_object *obj, u64 bucket)
 {
 	bool ours = false, held = false;
@@ -236,6 +288,8 @@ static void check_object(struct check *c, struct kvs_object *obj, u64 bucket)
 			check_member(c, obj);
 		else
 			check_state(c, obj);
+		if (kvs_object_is_state(obj))
+			check_slot(c, obj);
 		if ((obj->hash & c->pool->index->mask) != bucket)
 			wrong(c, "object is in a foreign chain");
 	}
@@ -350,6 +404,10 @@ static void check_sums(struct check *c, const struct kvs_pool_counts *n, u64 fre
 	u64 sum = n->free + n->count[KVS_POOL_COMMITTED] + n->count[KVS_POOL_IN_FLIGHT] +
 		  n->count[KVS_POOL_HELD];
 
+	free += n->count[KVS_POOL_SLOTS];
+	if (c->slots != n->count[KVS_POOL_SLOTS])
+		wrong(c, "%llu pages are in free slots, counted %llu", c->slots,
+		      n->count[KVS_POOL_SLOTS]);
 	if (sum != c->pool->pages)
 		wrong(c, "counts add up to %llu of %llu pages", sum, c->pool->pages);
 	if (free != n->free)
@@ -385,8 +443,8 @@ static void check_namespaces(struct check *c)
 		if (atomic64_read(&ns->pages) < 0 || atomic64_read(&ns->objects) < 0 ||
 		    atomic64_read(&ns->visible) < 0 || atomic64_read(&ns->proven) < 0 ||
 		    atomic64_read(&ns->leased) < 0 || atomic64_read(&ns->leases) < 0 ||
-		    atomic64_read(&ns->pinned) < 0 || atomic64_read(&ns->filling) < 0 ||
-		    atomic64_read(&ns->whole) < 0)
+		    atomic64_read(&ns->pinned) < 0 || atomic64_read(&ns->carved) < 0 ||
+		    atomic64_read(&ns->filling) < 0 || atomic64_read(&ns->whole) < 0)
 			wrong(c, "namespace %s: a count is negative", ns->name);
 	}
 }
@@ -400,6 +458,7 @@ static int check_pool_once(struct check *c)
 
 	c->committed = 0;
 	c->in_flight = 0;
+	c->slots = 0;
 	c->errors = 0;
 	bitmap_zero(c->pages, c->pool->space.nr * KVS_CHUNK_PAGES);
 	kvs_pool_sample(c->pool, &before);
@@ -409,6 +468,7 @@ static int check_pool_once(struct check *c)
 	}
 	check_index(c);
 	check_writes(c);
+	check_layouts(c);
 	check_namespaces(c);
 	kvs_pool_sample(c->pool, &after);
 	if (after.generation != before.generation)

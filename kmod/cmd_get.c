@@ -16,6 +16,7 @@
 #include "lease.h"
 #include "object.h"
 #include "result.h"
+#include "state.h"
 #include "trace.h"
 
 /**
@@ -39,7 +40,7 @@ static int get_check(const struct kvstash_get *e, struct kvstash_result *r)
 	if (e->reserved || e->reserved2 ||
 	    ((e->flags & KVSTASH_GET_BY_LEASE) && (e->key || e->key_len || e->kind)))
 		return kvs_result(r, -EINVAL, KVSTASH_R_RESERVED, 0);
-	if (e->kind != KVSTASH_KIND_PAGE)
+	if (e->kind != KVSTASH_KIND_PAGE && e->kind != KVSTASH_KIND_STATE)
 		return kvs_result(r, -EINVAL, KVSTASH_R_KIND, 0);
 	if (e->nr > KVSTASH_SEGS_MAX || (!e->nr && (e->flags & KVSTASH_GET_RANGES)))
 		return kvs_result(r, -EINVAL, KVSTASH_R_SEGS, KVSTASH_SEGS_MAX);
@@ -150,6 +151,11 @@ static void get_whole(struct kvs_object *obj, struct kvstash_get *e, const struc
 	u64 copied;
 	int err;
 
+	/* The caller takes it for a state of another size. */
+	if (unlikely(kvs_object_is_state(obj)) && vec->nr && vec->len != obj->bytes) {
+		kvs_result(&e->r, -EINVAL, KVSTASH_R_SLOT_BYTES, obj->bytes);
+		return;
+	}
 	if (vec->len < obj->bytes) {
 		kvs_result(&e->r, -ENOSPC, KVSTASH_R_BUFFER_SMALL, obj->bytes);
 		return;
@@ -185,8 +191,16 @@ static void get_bytes(struct kvs_client *client, struct kvs_object *obj, struct 
 		return;
 	}
 	kvs_stat_inc(ns, GET_HITS);
+	if (unlikely(kvs_object_is_state(obj)))
+		kvs_state_got(obj);
 	kvs_stat_add(ns, GET_BYTES, e->bytes);
 	trace_kvstash_get(obj);
+}
+
+static void get_missed(struct kvstash_get *e, struct kvs_scratch *s)
+{
+	if (unlikely(e->kind == KVSTASH_KIND_STATE) && e->r.res == -ENOENT)
+		kvs_state_missed(&s->cur->key, &e->r);
 }
 
 /* By its key: what this batch sees. */
@@ -199,6 +213,7 @@ static void get_by_key(struct kvs_client *client, struct kvstash_get *e,
 
 	if (!obj) {
 		kvs_result(&e->r, -ENOENT, KVSTASH_R_MISS, 0);
+		get_missed(e, s);
 		return;
 	}
 	/* A reader of a member keeps the group, before it is looked at. */
@@ -219,6 +234,7 @@ static void get_by_key(struct kvs_client *client, struct kvstash_get *e,
 	if (unlikely(unit != obj))
 		kvs_object_put(unit);
 	kvs_object_put(obj);
+	get_missed(e, s);
 }
 
 static void get_by_lease(struct kvs_client *client, struct kvstash_get *e,

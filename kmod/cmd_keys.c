@@ -18,6 +18,7 @@
 #include "object.h"
 #include "pin.h"
 #include "result.h"
+#include "state.h"
 
 /* Where results go, for those commands that have some. */
 static int keys_check_results(struct keys_call *call, bool tags)
@@ -277,12 +278,15 @@ static int exists_out(struct keys_call *call, struct keys_scratch *s)
 
 static int exists_run(struct keys_call *call, struct kvs_ns *ns, struct keys_scratch *s)
 {
+	u32 i;
 	int ret;
 
 	exists_window(call, ns, s);
 	ret = call->hdr.leases ? exists_lease(call, s) : 0;
 	if (ret)
 		return ret;
+	for (i = 0; unlikely(call->hdr.kind == KVSTASH_KIND_STATE) && i < call->nr; i++)
+		kvs_state_probed(&s->key[i], &s->result[i].r);
 	ret = exists_out(call, s);
 	if (ret && call->hdr.leases)
 		leases_undo(call, s);
@@ -367,6 +371,8 @@ static long keys_command(struct kvs_client *client, void __user *arg, const stru
 	ret = kvs_keys_begin(&call, client, arg, op->rights, op->flags);
 	if (ret)
 		return ret;
+	if (call.hdr.candidates || call.hdr.nr_candidates || call.hdr.candidate_stride)
+		return KEYS_REFUSE(&call, KVSTASH_R_RESERVED, candidates, -EINVAL);
 	if (call.hdr.pin > (op->pin ? KVSTASH_PIN_HARD : 0))
 		return KEYS_REFUSE(&call, op->pin ? KVSTASH_R_PIN : KVSTASH_R_RESERVED, pin,
 				   -EINVAL);

@@ -10,8 +10,10 @@
 
 #include "batch.h"
 #include "client.h"
+#include "layout.h"
 #include "ns.h"
 #include "result.h"
+#include "state.h"
 #include "write.h"
 
 #define PUT_FLAGS	(KVSTASH_PUT_ROOT_IF_NO_PARENT | KVSTASH_PUT_ATOMIC | \
@@ -40,7 +42,7 @@ static int put_check(const struct kvstash_put *e, bool reserve, struct kvstash_r
 		return kvs_result(r, -EINVAL, KVSTASH_R_RESERVED, 0);
 	if (e->parent_kind > KVSTASH_KIND_GROUP || (e->parent_kind && !e->parent))
 		return kvs_result(r, -EINVAL, KVSTASH_R_KIND, 0);
-	if (e->kind != KVSTASH_KIND_PAGE)
+	if (e->kind != KVSTASH_KIND_PAGE && e->kind != KVSTASH_KIND_STATE)
 		return kvs_result(r, -EINVAL, KVSTASH_R_KIND, 0);
 	if (!e->parts || e->parts > KVSTASH_PARTS_MAX)
 		return kvs_result(r, -EINVAL, KVSTASH_R_PARTS, KVSTASH_PARTS_MAX);
@@ -92,7 +94,9 @@ static int put_identity(struct kvs_ns *ns, const struct kvstash_put *e, struct k
 		return r->res;
 	}
 	id->key = s->cur->key;
-	ret = put_relations(ns, e, s, id, r);
+	ret = unlikely(e->kind == KVSTASH_KIND_STATE) ? kvs_state_identify(ns, e, id, r) : 0;
+	if (!ret)
+		ret = put_relations(ns, e, s, id, r);
 	if (ret)
 		return ret;
 	if (e->manifest) {
@@ -148,6 +152,18 @@ static void count_refusal(struct kvs_ns *ns, const struct kvstash_result *r)
 	}
 }
 
+/* What follows a put or a reservation, whatever came of it. */
+static void put_end(struct kvs_ns *ns, struct kvs_identity *id, const struct kvstash_result *r)
+{
+	if (r->res)
+		count_refusal(ns, r);
+	if (likely(!id->layout))
+		return;
+	if (r->res)
+		kvs_state_refused(id->layout, r);
+	kvs_layout_put(id->layout);
+}
+
 /* Copy the bytes of a one-shot put and commit it, or leave nothing of it. */
 static void put_fill(struct kvs_write *write, struct kvs_vec *vec, u64 now,
 		     struct kvstash_result *r)
@@ -195,8 +211,7 @@ static void put_run(struct kvs_client *client, void *entry, struct kvs_scratch *
 out:
 	kvs_vec_release(&s->vec);
 refused:
-	if (e->r.res)
-		count_refusal(ns, &e->r);
+	put_end(ns, &id, &e->r);
 }
 
 static void reserve_run(struct kvs_client *client, void *entry, struct kvs_scratch *s)
@@ -214,8 +229,7 @@ static void reserve_run(struct kvs_client *client, void *entry, struct kvs_scrat
 		kvs_stat_inc(ns, RESERVES);
 		kvs_write_put(write);
 	}
-	if (e->r.res)
-		count_refusal(ns, &e->r);
+	put_end(ns, &id, &e->r);
 }
 
 /* Nobody knows the handle: give the part up. */

@@ -17,12 +17,13 @@
 #include "object.h"
 
 #define LATENCY_FIRST	_IOC_NR(KVSTASH_IOC_QUERY)
-#define LATENCY_CMDS	13
+#define LATENCY_CMDS	17
 #define LATENCY_STEPS	40	/* powers of two of nanoseconds, to 9 minutes */
 
 static const char * const latency_names[LATENCY_CMDS] = {
 	"query", "bind", "put", "reserve", "write", "commit", "abort", "get", "exists",
-	"remove", "lookup", "release", "pin",
+	"remove", "lookup", "release", "pin", "layout_add", "layout_get", "layout_set",
+	"layout_del",
 };
 
 static DEFINE_PER_CPU(u64 [LATENCY_CMDS][LATENCY_STEPS], latency);
@@ -213,7 +214,7 @@ DEFINE_SHOW_ATTRIBUTE(kvs_check);
 
 int kvs_debugfs_init(void)
 {
-	BUILD_BUG_ON(_IOC_NR(KVSTASH_IOC_PIN) - LATENCY_FIRST != LATENCY_CMDS - 1);
+	BUILD_BUG_ON(_IOC_NR(KVSTASH_IOC_LAYOUT_DEL) - LATENCY_FIRST != LATENCY_CMDS - 1);
 	debugfs_root = debugfs_create_dir("kvstash", NULL);
 	debugfs_create_file("latency", 0400, debugfs_root, NULL, &latency_fops);
 	debugfs_create_file("pool_map", 0400, debugfs_root, NULL, &pool_map_fops);

@@ -216,6 +216,14 @@ static long device_command(struct kvs_client *client, unsigned int nr, void __us
 		return kvs_batch(client, arg, &kvs_release_op);
 	case _IOC_NR(KVSTASH_IOC_PIN):
 		return kvs_pin_keys(client, arg);
+	case _IOC_NR(KVSTASH_IOC_LAYOUT_ADD):
+		return kvs_layout_cmd_add(client, arg);
+	case _IOC_NR(KVSTASH_IOC_LAYOUT_GET):
+		return kvs_layout_cmd_get(client, arg);
+	case _IOC_NR(KVSTASH_IOC_LAYOUT_SET):
+		return kvs_layout_cmd_set(client, arg);
+	case _IOC_NR(KVSTASH_IOC_LAYOUT_DEL):
+		return kvs_layout_cmd_del(client, arg);
 	}
 	return -ENOTTY;
 }

@@ -23,6 +23,7 @@
 
 #include "evict.h"
 #include "group.h"
+#include "layout.h"
 #include "object.h"
 #include "result.h"
 #include "ttl.h"
@@ -33,8 +34,6 @@
 #define KVS_EVICT_ASIDE		8
 /* How often a put looks again because others were faster, at most. */
 #define KVS_EVICT_AGAIN		100
-/* How long a put waits for readers of all that could go, at most. */
-#define KVS_EVICT_WAIT		HZ
 /* One in so many pages of a namespace is kept for proven objects. */
 #define KVS_PROVEN_SHARE	4
 
@@ -125,7 +124,7 @@ static void leaf_erase(struct kvs_ns *ns, struct kvs_object *obj)
 /* A kill stores DYING before it unlists: it can't be listed after that. */
 static void leaf_list(struct kvs_ns *ns, struct kvs_object *obj)
 {
-	if (!obj->listed && kvs_state_shown(READ_ONCE(obj->state)) &&
+	if (!obj->listed && kvs_state_shown(READ_ONCE(obj->state)) && !kvs_object_free_state(obj) &&
 	    READ_ONCE(obj->pin) != KVSTASH_PIN_HARD && !kvs_object_has_children(obj))
 		leaf_insert(ns, obj);
 }
@@ -294,6 +293,12 @@ static struct kvs_object *leaf_first(struct kvs_leaves *leaves, u64 before)
 	return obj && obj->stamp <= before ? obj : NULL;
 }
 
+/* Pages that are no slots'; for a moment what is carved may be more. */
+static s64 ns_page_pages(const struct kvs_ns *ns)
+{
+	return max(atomic64_read(&ns->pages) - atomic64_read(&ns->carved), 0LL);
+}
+
 /* Which leaf is next, as far as the trees know. */
 static struct kvs_object *leaf_next(struct kvs_ns *ns, const struct evict_pass *pass)
 {
@@ -304,7 +309,7 @@ static struct kvs_object *leaf_next(struct kvs_ns *ns, const struct evict_pass *
 		return leaf_first(&ns->leaves[KVS_LEAVES_SOFT], pass->before);
 	if (!new || !proven)
 		return new ?: proven;
-	if (atomic64_read(&ns->proven) < atomic64_read(&ns->pages) / KVS_PROVEN_SHARE)
+	if (atomic64_read(&ns->proven) < ns_page_pages(ns) / KVS_PROVEN_SHARE)
 		return new;
 	return new->stamp <= proven->stamp ? new : proven;
 }
@@ -540,13 +545,17 @@ static bool ns_evict(struct kvs_ns *ns, struct evict_pass *pass)
 	       evict_one(ns, pass);
 }
 
-/*
- * All that could go is being read. Wait until a reader lets go or pages come
- * back, for a while: a reader may be stopped for ever in a page fault of its
- * own making. The cap on one sleep covers a wake-up missed between the pass and
- * here. Returns 0 to try again.
+/**
+ * kvs_reclaim_wait() - wait until a reader lets go, or pages or a slot come back
+ * @pool: where all that could go is being read
+ * @left: how long this may take, in jiffies; less afterwards
+ *
+ * Not for ever: a reader may be stopped in a page fault of its own making. The cap
+ * on one sleep covers a wake-up missed between the caller's look and here.
+ *
+ * Return: 0 to try again, or -ENOSPC.
  */
-static int wait_for_readers(struct kvs_pool *pool, unsigned long *left)
+int kvs_reclaim_wait(struct kvs_pool *pool, unsigned long *left)
 {
 	DEFINE_WAIT(wait);
 	long nap = min_t(long, *left, HZ / 50 + 1);
@@ -579,7 +588,7 @@ static int reclaim_once(struct kvs_ns *ns, bool own, const struct kvs_object *ke
 	/* Hidden, but a reader or another evictor has not let go yet. */
 	if (READ_ONCE(ns->pool->count[KVS_POOL_HELD]) > atomic64_read(&ns->pool->held_leased))
 		pass.busy = true;
-	return pass.busy ? wait_for_readers(ns->pool, left) : -ENOSPC;
+	return pass.busy ? kvs_reclaim_wait(ns->pool, left) : -ENOSPC;
 }
 
 /* Charge @pages if they fit @quota (pages); a charge that fails is never seen. */
@@ -698,6 +707,9 @@ int kvs_reclaim_object(struct kvs_ns *ns, const struct kvs_object *keep,
 
 	while (!count_object(ns, quota)) {
 		ret = reclaim_once(ns, true, keep, &left);
+		/* A state gives no pages, but is an object as any other. */
+		if (ret == -ENOSPC && kvs_layouts_evict(ns))
+			ret = 0;
 		if (ret == -EINTR)
 			return kvs_result(r, ret, KVSTASH_R_INTERRUPTED, 0);
 		if (ret)

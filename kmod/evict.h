@@ -12,6 +12,9 @@ struct kvs_object;
 struct kvs_pool;
 struct kvstash_result;
 
+/* How long a put waits for readers of all that could go, at most. */
+#define KVS_EVICT_WAIT		HZ
+
 int kvs_evict_init(void);
 void kvs_evict_exit(void);
 void kvs_evict_list_leaf(struct kvs_object *obj);
@@ -23,6 +26,7 @@ int kvs_reclaim_alloc(struct kvs_ns *ns, u64 pages, struct kvs_extents *ext,
 		      struct kvstash_result *r);
 int kvs_reclaim_object(struct kvs_ns *ns, const struct kvs_object *keep,
 		       struct kvstash_result *r);
+int kvs_reclaim_wait(struct kvs_pool *pool, unsigned long *left);
 void kvs_reclaim_kick(struct kvs_pool *pool);
 void kvs_collect_kick(struct kvs_pool *pool);
 void kvs_reclaim_work(struct work_struct *work);

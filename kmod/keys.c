@@ -16,6 +16,7 @@
 #include "lease.h"
 #include "object.h"
 #include "result.h"
+#include "state.h"
 
 #define KEYS_PREFETCH	3	/* places of a chain that are fetched ahead */
 
@@ -56,6 +57,11 @@ int kvs_keys_refuse(struct keys_call *call, u32 reason, u32 field, int ret)
 			  offsetof(struct kvstash_keys, field), field, ret);
 }
 
+static bool key_len_valid(u8 kind, u16 len)
+{
+	return len && len <= KVSTASH_KEY_MAX && !kvs_state_key_short(kind, len);
+}
+
 static int keys_check(struct keys_call *call, u32 flags)
 {
 	const struct kvstash_keys *hdr = &call->hdr;
@@ -64,11 +70,13 @@ static int keys_check(struct keys_call *call, u32 flags)
 		return KEYS_REFUSE(call, KVSTASH_R_FLAGS, flags, -EINVAL);
 	if (hdr->reserved)
 		return KEYS_REFUSE(call, KVSTASH_R_RESERVED, reserved, -EINVAL);
-	if (hdr->kind > KVSTASH_KIND_GROUP)
+	if (hdr->kind > KVSTASH_KIND_STATE)
 		return KEYS_REFUSE(call, KVSTASH_R_KIND, kind, -EINVAL);
-	if (!hdr->count || hdr->count > KVSTASH_BATCH_MAX)
+	if ((!hdr->count && !hdr->nr_candidates) || hdr->count > KVSTASH_BATCH_MAX)
 		return KEYS_REFUSE(call, KVSTASH_R_COUNT, count, -EINVAL);
-	if (hdr->lens ? hdr->key_len : !hdr->key_len || hdr->key_len > KVSTASH_KEY_MAX)
+	if (!hdr->count)
+		return hdr->lens ? KEYS_REFUSE(call, KVSTASH_R_RESERVED, lens, -EINVAL) : 0;
+	if (hdr->lens ? hdr->key_len : !key_len_valid(hdr->kind, hdr->key_len))
 		return KEYS_REFUSE(call, KVSTASH_R_KEY_LEN, key_len, -EINVAL);
 	if (hdr->lens % sizeof(u16))
 		return KEYS_REFUSE(call, KVSTASH_R_ALIGN, lens, -EINVAL);
@@ -84,8 +92,9 @@ static int keys_check_leases(struct keys_call *call)
 		return hdr->leases ? KEYS_REFUSE(call, KVSTASH_R_RESERVED, leases, -EINVAL) : 0;
 	if (hdr->leases % 8)
 		return KEYS_REFUSE(call, KVSTASH_R_ALIGN, leases, -EINVAL);
-	if (!hdr->leases || !access_ok(u64_to_user_ptr(hdr->leases),
-				       (u64)hdr->count * sizeof(struct kvstash_handle)))
+	if ((hdr->count && !hdr->leases) ||
+	    !access_ok(u64_to_user_ptr(hdr->leases),
+		       (u64)hdr->count * sizeof(struct kvstash_handle)))
 		return KEYS_REFUSE(call, KVSTASH_R_BUFFER, leases, -EFAULT);
 	return 0;
 }
@@ -142,7 +151,7 @@ static int keys_measure(struct keys_call *call, struct keys_scratch *s, u32 *nr,
 			   *nr * sizeof(u16)))
 		return KEYS_REFUSE(call, KVSTASH_R_BUFFER, lens, -EFAULT);
 	for (i = 0, *bytes = 0; i < *nr; i++) {
-		if (!s->lens[i] || s->lens[i] > KVSTASH_KEY_MAX)
+		if (!key_len_valid(call->hdr.kind, s->lens[i]))
 			return KEYS_REFUSE(call, KVSTASH_R_KEY_LEN, lens, -EINVAL);
 		if (*bytes + s->lens[i] > KEYS_BYTES)
 			break;

@@ -13,6 +13,8 @@
 #include "lease.h"
 #include "object.h"
 #include "pin.h"
+#include "slot.h"
+#include "state.h"
 #include "trace.h"
 #include "ttl.h"
 #include "write.h"
@@ -37,6 +39,8 @@ static void count_kill(struct kvs_object *obj, u64 pages, enum kvs_kill_why why)
 		count_kill_group(ns, why);
 		return;
 	}
+	if (unlikely(kvs_object_is_state(obj)))
+		kvs_state_count_kill(obj, why);
 	switch (why) {
 	case KVS_KILL_REMOVE:
 		kvs_stat_inc(ns, REMOVED);
@@ -100,6 +104,8 @@ static void object_bury(struct kvs_object *obj, struct hlist_head *writes)
 	struct kvs_object *parent = obj->parent;
 
 	kvs_evict_unlist(obj);
+	if (unlikely(kvs_object_is_state(obj)))
+		kvs_slot_unlist(obj);
 	/* After unlisting, see "leaf or not" in Documentation/design.rst. */
 	if (parent && !kvs_object_has_children(parent))
 		kvs_evict_list_leaf(parent);

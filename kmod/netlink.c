@@ -24,7 +24,9 @@
 #include "pool.h"
 #include "proc.h"
 
-static struct genl_family kvs_family;
+static const struct nla_policy layout_policy[KVSTASH_A_LAYOUT_MAX + 1] = {
+	[KVSTASH_A_LAYOUT_NS] = { .type = NLA_NUL_STRING, .len = KVSTASH_NAME_MAX - 1 },
+};
 
 static const struct nla_policy pool_policy[KVSTASH_A_POOL_MAX + 1] = {
 	[KVSTASH_A_POOL_NAME] = { .type = NLA_NUL_STRING, .len = KVSTASH_NAME_MAX - 1 },
@@ -44,6 +46,7 @@ static const struct nla_policy ns_policy[KVSTASH_A_NS_MAX + 1] = {
 	[KVSTASH_A_NS_LEASE_BYTES] = { .type = NLA_U64 },
 	[KVSTASH_A_NS_INCOMPLETE_MS] = { .type = NLA_U32 },
 	[KVSTASH_A_NS_PIN_BYTES] = { .type = NLA_U64 },
+	[KVSTASH_A_NS_SLOT_BYTES] = { .type = NLA_U64 },
 };
 
 static const struct nla_policy obj_policy[KVSTASH_A_OBJ_MAX + 1] = {
@@ -89,7 +92,11 @@ static int pool_fill(struct sk_buff *msg, struct kvs_pool *pool, u64 evictions)
 	       nla_put_u32(msg, KVSTASH_A_POOL_CHUNKS_SMALL, pool->chunks_small) ||
 	       nla_put_u64_64bit(msg, KVSTASH_A_POOL_INDEX_BYTES, kvs_index_bytes(pool->index),
 				 KVSTASH_A_POOL_PAD) ||
-	       nla_put_u64_64bit(msg, KVSTASH_A_POOL_EVICTIONS, evictions, KVSTASH_A_POOL_PAD);
+	       nla_put_u64_64bit(msg, KVSTASH_A_POOL_EVICTIONS, evictions,
+				 KVSTASH_A_POOL_PAD) ||
+	       nla_put_u64_64bit(msg, KVSTASH_A_POOL_SLOT_FREE,
+				 n.count[KVS_POOL_SLOTS] << KVS_PAGE_SHIFT,
+				 KVSTASH_A_POOL_PAD);
 }
 
 static int pool_message(struct sk_buff *msg, struct kvs_pool *pool, u32 portid, u32 seq, int flags)
@@ -271,6 +278,11 @@ static int ns_put_config(struct sk_buff *msg, const struct kvs_ns *ns)
 				 KVSTASH_A_NS_PAD) ||
 	       nla_put_u64_64bit(msg, KVSTASH_A_NS_PINNED,
 				 atomic64_read(&ns->pinned) << KVS_PAGE_SHIFT,
+				 KVSTASH_A_NS_PAD) ||
+	       nla_put_u64_64bit(msg, KVSTASH_A_NS_SLOT_BYTES, c->slot_bytes,
+				 KVSTASH_A_NS_PAD) ||
+	       nla_put_u64_64bit(msg, KVSTASH_A_NS_CARVED,
+				 atomic64_read(&ns->carved) << KVS_PAGE_SHIFT,
 				 KVSTASH_A_NS_PAD);
 }
 
@@ -323,6 +335,8 @@ static int ns_read_config(struct genl_info *info, struct kvs_ns_config *c)
 		c->lease_bytes = nla_get_u64(a[KVSTASH_A_NS_LEASE_BYTES]);
 	if (a[KVSTASH_A_NS_PIN_BYTES])
 		c->pin_bytes = nla_get_u64(a[KVSTASH_A_NS_PIN_BYTES]);
+	if (a[KVSTASH_A_NS_SLOT_BYTES])
+		c->slot_bytes = nla_get_u64(a[KVSTASH_A_NS_SLOT_BYTES]);
 	if (a[KVSTASH_A_NS_INCOMPLETE_MS])
 		c->incomplete_ms = nla_get_u32(a[KVSTASH_A_NS_INCOMPLETE_MS]);
 	return 0;
@@ -515,8 +529,16 @@ static bool sent_by_opener(const struct sk_buff *skb)
 	return uid_eq(opener->fsuid, current_fsuid()) && gid_eq(opener->fsgid, current_fsgid());
 }
 
-/* Without CAP_SYS_ADMIN: only a namespace that the caller may read. */
-static int obj_dump_allowed(struct netlink_callback *cb, const struct obj_dump *d)
+/**
+ * kvs_netlink_may_dump() - may the caller see what is in a namespace?
+ * @cb:   dump under way
+ * @name: the namespace, or "": all of them
+ *
+ * Without CAP_SYS_ADMIN: only one that the caller may read.
+ *
+ * Return: 0 or a negative errno.
+ */
+int kvs_netlink_may_dump(struct netlink_callback *cb, const char *name)
 {
 	struct kvs_ns *ns;
 	int ret = -EPERM;
@@ -527,7 +549,7 @@ static int obj_dump_allowed(struct netlink_callback *cb, const struct obj_dump *
 		return -EPERM;
 	if (mutex_lock_killable(&kvs_admin_mutex))
 		return -EINTR;
-	ns = d->ns[0] ? kvs_ns_by_name(d->ns) : NULL;
+	ns = name[0] ? kvs_ns_by_name(name) : NULL;
 	if (ns && (kvs_ns_rights(ns) & KVS_MAY_READ))
 		ret = 0;
 	mutex_unlock(&kvs_admin_mutex);
@@ -557,7 +579,7 @@ static int obj_dump_start(struct netlink_callback *cb)
 		d->prefix_len = nla_len(a[KVSTASH_A_OBJ_KEY]);
 		memcpy(d->prefix, nla_data(a[KVSTASH_A_OBJ_KEY]), d->prefix_len);
 	}
-	ret = obj_dump_allowed(cb, d);
+	ret = kvs_netlink_may_dump(cb, d->ns);
 	if (ret) {
 		kfree(d);
 		return ret;
@@ -754,7 +776,7 @@ static int dump_objects(struct sk_buff *skb, struct netlink_callback *cb)
 	int ret;
 
 	/* Each time: the namespace may have changed hands since. */
-	ret = obj_dump_allowed(cb, d);
+	ret = kvs_netlink_may_dump(cb, d->ns);
 	if (ret)
 		return ret;
 	if (mutex_lock_killable(&kvs_admin_mutex))
@@ -824,10 +846,17 @@ static const struct genl_ops kvs_ops[] = {
 		.done = obj_dump_done,
 		.policy = obj_policy,
 		.maxattr = KVSTASH_A_OBJ_MAX,
+	}, {
+		.cmd = KVSTASH_CMD_LAYOUT_GET,
+		.start = kvs_netlink_layouts_start,
+		.dumpit = kvs_netlink_layouts,
+		.done = kvs_netlink_layouts_done,
+		.policy = layout_policy,
+		.maxattr = KVSTASH_A_LAYOUT_MAX,
 	},
 };
 
-static struct genl_family kvs_family = {
+struct genl_family kvs_family = {
 	.name = KVSTASH_GENL_NAME,
 	.version = KVSTASH_GENL_VERSION,
 	.module = THIS_MODULE,

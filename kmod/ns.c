@@ -16,6 +16,7 @@
 #include <linux/uidgid.h>
 
 #include "client.h"
+#include "layout.h"
 #include "ns.h"
 #include "object.h"
 #include "pool.h"
@@ -155,6 +156,9 @@ int kvs_ns_new(const char *name, struct kvs_pool *pool, const struct kvs_ns_conf
 	refcount_set(&ns->refs, 1);
 	spin_lock_init(&ns->evict_lock);
 	INIT_LIST_HEAD(&ns->idle);
+	mutex_init(&ns->layout_mutex);
+	spin_lock_init(&ns->layout_lock);
+	INIT_LIST_HEAD(&ns->layouts);
 	for (i = 0; i < KVS_NR_LEAVES; i++)
 		ns->leaves[i].root = RB_ROOT_CACHED;
 	ns->timed = RB_ROOT_CACHED;
@@ -218,6 +222,7 @@ int kvs_ns_del(struct kvs_ns *ns, struct netlink_ext_ack *extack)
 		ns->dying = false;
 		return -EINTR;
 	}
+	kvs_layouts_exit(ns);
 	list_del_rcu(&ns->list);
 	synchronize_rcu();
 	/* Evictors found it before; they run and don't wait. */

@@ -29,6 +29,7 @@ struct proc_dir_entry;
  * @quota_objects: objects, 0: no limit
  * @lease_bytes:   lease budget, 0: half of the quota or pool
  * @pin_bytes:     quota of hard pins, 0: a quarter of the quota or pool
+ * @slot_bytes:    quota of slots, 0: half of the quota or pool
  * @incomplete_ms: how long an idle incomplete object is kept
  */
 struct kvs_ns_config {
@@ -39,6 +40,7 @@ struct kvs_ns_config {
 	u64 quota_objects;
 	u64 lease_bytes;
 	u64 pin_bytes;
+	u64 slot_bytes;
 	u32 incomplete_ms;
 };
 
@@ -69,6 +71,8 @@ struct kvs_leaves {
  * @leased:    pages of what is leased
  * @leases:    leases
  * @pinned:    pages of what is pinned hard
+ * @carved:    pages of slots, or about to be
+ * @carving:   of these allocated, and not yet a layout's
  * @moment:    counts the atomic groups that became visible, see struct kvs_view
  * @filling:   groups that lack members
  * @whole:     groups that do not
@@ -81,6 +85,11 @@ struct kvs_leaves {
  * @timed:     struct kvs_timed by kvs_object.expires
  * @demoted:   stamp of the last leaf that was let go before all others
  * @idle:      idle incomplete objects, the longest idle first
+ * @layout_mutex: one at a time registers a layout, drops one or changes its slots
+ * @layout_lock: guards changes of @layouts
+ * @layouts:   struct kvs_layout in the order of registration, read by RCU
+ * @layout_id: number of the last one; under @layout_lock
+ * @nr_layouts: how many; under @layout_lock
  * @stats:     counters
  * @proc:      its file
  */
@@ -99,6 +108,8 @@ struct kvs_ns {
 	atomic64_t leased;
 	atomic64_t leases;
 	atomic64_t pinned;
+	atomic64_t carved;
+	atomic64_t carving;
 	atomic64_t moment;
 	atomic64_t filling;
 	atomic64_t whole;
@@ -112,6 +123,12 @@ struct kvs_ns {
 	u64 oldest;
 	u64 oldest_soft;
 	struct list_head idle;
+
+	struct mutex layout_mutex;	/* see above */
+	spinlock_t layout_lock;		/* see above */
+	struct list_head layouts;
+	u32 layout_id;
+	u32 nr_layouts;
 
 	struct kvs_stats __percpu *stats;
 	struct proc_dir_entry *proc;

@@ -13,8 +13,10 @@
 
 #include "evict.h"
 #include "group.h"
+#include "layout.h"
 #include "object.h"
 #include "result.h"
+#include "slot.h"
 #include "trace.h"
 #include "ttl.h"
 #include "write.h"
@@ -84,7 +86,7 @@ static int object_alloc_extra(struct kvs_object *obj, const struct kvs_identity 
 {
 	struct kvs_extra *extra;
 
-	if (!id->manifest && !id->tag_len && !id->ttl_ms)
+	if (!id->manifest && !id->tag_len && !id->ttl_ms && !id->layout)
 		return 0;
 	extra = kzalloc(struct_size(extra, tag, id->tag_len), GFP_KERNEL);
 	if (!extra)
@@ -92,6 +94,10 @@ static int object_alloc_extra(struct kvs_object *obj, const struct kvs_identity 
 	if (id->manifest) {
 		memcpy(extra->manifest, id->manifest, KVSTASH_DIGEST_LEN);
 		extra->has_manifest = true;
+	}
+	if (id->layout) {
+		refcount_inc(&id->layout->refs);
+		extra->layout = id->layout;
 	}
 	extra->ttl_ms = id->ttl_ms;
 	extra->tag_len = id->tag_len;
@@ -198,13 +204,12 @@ int kvs_object_make(const struct kvs_identity *id, struct kvs_object *parent,
 	return 0;
 }
 
-/* The last reference is gone. The parent's is the caller's to drop. */
-static void object_free(struct kvs_object *obj)
+/* Give back the pages of a page object; returns the memory of their lists. */
+static s64 free_parts(struct kvs_object *obj)
 {
 	struct kvs_ns *ns = obj->ns;
-	struct kvs_pool *pool = ns->pool;
-	s64 meta = kvs_object_meta(obj);
 	unsigned int i;
+	s64 meta = 0;
 
 	for (i = 0; i < obj->nr_parts; i++) {
 		struct kvs_part *part = kvs_object_part(obj, i);
@@ -213,11 +218,33 @@ static void object_free(struct kvs_object *obj)
 			continue;
 		meta += kvs_extents_meta(&part->ext);
 		atomic64_sub(kvs_extents_pages(&part->ext), &ns->pages);
-		kvs_pool_free(pool, &part->ext, KVS_POOL_HELD);
+		kvs_pool_free(ns->pool, &part->ext, KVS_POOL_HELD);
 		cond_resched();
 	}
+	return meta;
+}
+
+/* Give back the slot of a state, and let go of its layout. */
+static void free_state(struct kvs_object *obj)
+{
+	if (obj->extra->slot)
+		kvs_slot_give(obj->extra->slot, KVS_POOL_HELD);
+	kvs_layout_put(obj->extra->layout);
+}
+
+/* The last reference is gone. The parent's is the caller's to drop. */
+static void object_free(struct kvs_object *obj)
+{
+	struct kvs_ns *ns = obj->ns;
+	struct kvs_pool *pool = ns->pool;
+	s64 meta = kvs_object_meta(obj);
+
+	if (unlikely(kvs_object_is_state(obj)))
+		free_state(obj);
+	else
+		meta += free_parts(obj);
 	/* Only here can no reader add it any more. */
-	if (obj->hit && !kvs_object_is_group(obj))
+	if (obj->hit && obj->kind == KVSTASH_KIND_PAGE)
 		atomic64_sub(kvs_pages(obj->bytes), &ns->proven);
 	/* One that nobody ever saw. */
 	if (kvs_object_is_group(obj) && obj->state != KVS_DYING)
@@ -289,9 +316,11 @@ void kvs_object_unlock(struct kvs_object *obj)
 static void demote_sibling(struct kvs_object *obj)
 {
 	struct hlist_node *other = obj->sibling.next;
+	struct kvs_object *sibling = hlist_entry_safe(other, struct kvs_object, sibling);
 
-	if (other && !other->next)
-		kvs_evict_demote(hlist_entry(other, struct kvs_object, sibling));
+	if (sibling && !other->next && !kvs_object_is_state(obj) &&
+	    !kvs_object_is_state(sibling))
+		kvs_evict_demote(sibling);
 }
 
 /**

@@ -19,6 +19,8 @@
 #include "pool.h"
 
 struct kvs_group;
+struct kvs_layout;
+struct kvs_slot;
 struct kvs_write;
 
 /* In Documentation/design.rst, "Object states". From WHOLE to TIMED: shown. */
@@ -70,6 +72,8 @@ struct kvs_timed {
 /**
  * struct kvs_extra - the rest of an identity, where there is one
  * @timed:    when its time to live ends
+ * @layout:   of a state, with a reference; else NULL
+ * @slot:     of a state that is complete: its memory, under the object's lock
  * @ttl_ms:   time to live, 0: no end
  * @manifest: digest, or zeros
  * @has_manifest: @manifest is meant
@@ -78,6 +82,8 @@ struct kvs_timed {
  */
 struct kvs_extra {
 	struct kvs_timed timed;
+	struct kvs_layout *layout;
+	struct kvs_slot *slot;
 	u32 ttl_ms;
 	u8 manifest[KVSTASH_DIGEST_LEN];
 	bool has_manifest;
@@ -195,6 +201,17 @@ static inline bool kvs_object_is_group(const struct kvs_object *obj)
 	return obj->kind == KVSTASH_KIND_GROUP;
 }
 
+static inline bool kvs_object_is_state(const struct kvs_object *obj)
+{
+	return obj->kind == KVSTASH_KIND_STATE;
+}
+
+/* A state that is tied to nothing and in no group: only slot pressure takes it. */
+static inline bool kvs_object_free_state(const struct kvs_object *obj)
+{
+	return unlikely(kvs_object_is_state(obj)) && !obj->parent;
+}
+
 static inline bool kvs_object_is_member(const struct kvs_object *obj)
 {
 	return obj->flags & KVS_OBJ_MEMBER;
@@ -231,7 +248,7 @@ static inline bool kvs_object_visible(const struct kvs_object *obj)
 static inline void kvs_object_use(struct kvs_object *obj, u64 now)
 {
 	WRITE_ONCE(obj->used, now);
-	if (!READ_ONCE(obj->hit) && !xchg(&obj->hit, 1) && !kvs_object_is_group(obj))
+	if (!READ_ONCE(obj->hit) && !xchg(&obj->hit, 1) && obj->kind == KVSTASH_KIND_PAGE)
 		atomic64_add(kvs_pages(obj->bytes), &obj->ns->proven);
 }
 
@@ -259,6 +276,7 @@ static inline bool kvs_object_has_children(const struct kvs_object *obj)
  * @key:      the key
  * @parent:   the parent's key; @parent.len 0: none. Of a member: its group's
  * @group:    its group's key; @group.len 0: in none
+ * @layout:   of a state, with a reference of the caller's; else NULL
  * @manifest: KVSTASH_DIGEST_LEN bytes, or NULL
  * @tag:      @tag_len bytes
  * @tag_len:  0: no tag
@@ -273,6 +291,7 @@ struct kvs_identity {
 	struct kvs_key key;
 	struct kvs_key parent;
 	struct kvs_key group;
+	struct kvs_layout *layout;
 	const u8 *manifest;
 	const u8 *tag;
 	u16 tag_len;

@@ -420,7 +420,7 @@ void kvs_pool_move(struct kvs_pool *pool, u64 pages, enum kvs_pool_count from,
 void kvs_pool_sample(struct kvs_pool *pool, struct kvs_pool_counts *counts)
 {
 	spin_lock(&pool->lock);
-	counts->free = pool->free;
+	counts->free = pool->free + pool->count[KVS_POOL_SLOTS];
 	memcpy(counts->count, pool->count, sizeof(counts->count));
 	counts->generation = pool->generation;
 	spin_unlock(&pool->lock);

@@ -41,6 +41,7 @@ enum kvs_pool_count {
 	KVS_POOL_IN_FLIGHT,
 	KVS_POOL_COMMITTED,
 	KVS_POOL_HELD,
+	KVS_POOL_SLOTS,		/* slots without a state: free, but for one layout only */
 	KVS_POOL_NR_COUNTS,
 };
 
@@ -99,7 +100,12 @@ struct kvs_pool {
 	atomic64_t direct;
 };
 
-/** struct kvs_pool_counts - a sample of the counts that adds up (I6) */
+/**
+ * struct kvs_pool_counts - a sample of the counts that adds up (I6)
+ * @free:  pages free, with those of @count[KVS_POOL_SLOTS]
+ * @count: pages in use
+ * @generation: counts the changes
+ */
 struct kvs_pool_counts {
 	u64 free;
 	u64 count[KVS_POOL_NR_COUNTS];

@@ -45,6 +45,7 @@ static int pool_show(struct seq_file *m, void *v)
 	kvs_pool_sample(pool, &counts);
 	show(m, "total_bytes", pool->pages << KVS_PAGE_SHIFT);
 	show(m, "free_bytes", counts.free << KVS_PAGE_SHIFT);
+	show(m, "slot_free_bytes", counts.count[KVS_POOL_SLOTS] << KVS_PAGE_SHIFT);
 	show(m, "committed_bytes", counts.count[KVS_POOL_COMMITTED] << KVS_PAGE_SHIFT);
 	show(m, "in_flight_bytes", counts.count[KVS_POOL_IN_FLIGHT] << KVS_PAGE_SHIFT);
 	show(m, "held_bytes", counts.count[KVS_POOL_HELD] << KVS_PAGE_SHIFT);
@@ -75,6 +76,7 @@ static int ns_show(struct seq_file *m, void *v)
 	show(m, "quota_objects", ns->config.quota_objects);
 	show(m, "lease_budget_bytes", ns->config.lease_bytes);
 	show(m, "pin_quota_bytes", ns->config.pin_bytes);
+	show(m, "slot_quota_bytes", ns->config.slot_bytes);
 	show(m, "incomplete_timeout_ms", ns->config.incomplete_ms);
 	show(m, "bytes", atomic64_read(&ns->pages) << KVS_PAGE_SHIFT);
 	show(m, "objects", atomic64_read(&ns->objects));
@@ -83,6 +85,8 @@ static int ns_show(struct seq_file *m, void *v)
 	show(m, "leased_bytes", atomic64_read(&ns->leased) << KVS_PAGE_SHIFT);
 	show(m, "leases", atomic64_read(&ns->leases));
 	show(m, "pinned_bytes", atomic64_read(&ns->pinned) << KVS_PAGE_SHIFT);
+	show(m, "slot_bytes", atomic64_read(&ns->carved) << KVS_PAGE_SHIFT);
+	show(m, "layouts", READ_ONCE(ns->nr_layouts));
 	show(m, "groups_filling", atomic64_read(&ns->filling));
 	show(m, "groups_complete", atomic64_read(&ns->whole));
 	show(m, "clients", atomic_read(&ns->clients));

@@ -18,7 +18,9 @@
 #include "copy.h"
 #include "evict.h"
 #include "group.h"
+#include "layout.h"
 #include "result.h"
+#include "slot.h"
 #include "ttl.h"
 #include "write.h"
 
@@ -53,6 +55,7 @@ static struct kvs_write *write_alloc(struct kvs_client *client, unsigned int par
 	write->users = 0;
 	write->len = len;
 	write->ext.nr = 0;
+	write->slot = NULL;
 	INIT_HLIST_NODE(&write->obj_node);
 	kvs_runs_init(&write->runs);
 	xa_lock(&client->handles);
@@ -73,7 +76,9 @@ void kvs_write_put(struct kvs_write *write)
 
 	if (!refcount_dec_and_test(&write->refs))
 		return;
-	if (write->ext.nr) {
+	if (unlikely(write->slot)) {
+		kvs_slot_give(write->slot, KVS_POOL_IN_FLIGHT);
+	} else if (write->ext.nr) {
 		struct kvs_ns *ns = write->obj->ns;
 
 		atomic64_sub(kvs_pages(write->len), &ns->pages);
@@ -361,15 +366,23 @@ static int write_check_alive(struct kvs_write *write, struct kvstash_result *r)
 /* Pages for @write. Its object may be walked meanwhile (check.c): see @ext. */
 static int write_alloc_pages(struct kvs_write *write, struct kvstash_result *r)
 {
+	struct kvs_object *obj = write->obj;
+	struct kvs_slot *slot = NULL;
 	struct kvs_extents ext;
 	int ret;
 
-	ret = kvs_reclaim_alloc(write->obj->ns, kvs_pages(write->len), &ext, r);
+	if (unlikely(kvs_object_is_state(obj)))
+		ret = kvs_slot_take(obj->extra->layout, &slot, r);
+	else
+		ret = kvs_reclaim_alloc(obj->ns, kvs_pages(write->len), &ext, r);
 	if (ret)
 		return ret;
-	spin_lock(&write->obj->lock);
+	if (slot)
+		ext = slot->ext;
+	spin_lock(&obj->lock);
 	write->ext = ext;
-	spin_unlock(&write->obj->lock);
+	write->slot = slot;
+	spin_unlock(&obj->lock);
 	return 0;
 }
 
@@ -567,7 +580,20 @@ static void commit_part(struct kvs_write *write, struct kvs_object *obj)
 	WRITE_ONCE(obj->nr_in_flight, obj->nr_in_flight - 1);
 	kvs_pool_move(obj->ns->pool, kvs_pages(write->len), KVS_POOL_IN_FLIGHT,
 		      KVS_POOL_COMMITTED);
-	percpu_counter_add(&obj->ns->pool->meta_bytes, kvs_extents_meta(&part->ext));
+	if (likely(!write->slot)) {
+		percpu_counter_add(&obj->ns->pool->meta_bytes, kvs_extents_meta(&part->ext));
+		return;
+	}
+	write->slot->obj = obj;
+	obj->extra->slot = write->slot;
+	write->slot = NULL;
+}
+
+/* What follows the commit of a state, without the locks. */
+static void commit_state(struct kvs_object *obj)
+{
+	kvs_layout_stat_inc(obj->extra->layout, PUTS);
+	kvs_slot_list(obj);
 }
 
 /**
@@ -605,6 +631,8 @@ int kvs_write_commit(struct kvs_write *write, u64 now, struct kvstash_result *r)
 	kvs_stat_inc(obj->ns, PUTS);
 	kvs_stat_add(obj->ns, PUT_BYTES, write->len);
 	kvs_write_orphan(obj, &done);
+	if (unlikely(kvs_object_is_state(obj)))
+		commit_state(obj);
 	if (visible)
 		kvs_object_published(obj);
 	if (whole)

@@ -31,6 +31,7 @@ enum kvs_write_state {
  * @users:    copies going on, under obj->lock
  * @len:      bytes of the part
  * @ext:      its pages until COMMIT, under obj->lock
+ * @slot:     of a state: whose they are, until then
  * @obj_node: in obj->writes, under obj->lock
  * @client_node: in client->writes
  * @runs:     what is written, under obj->lock
@@ -46,6 +47,7 @@ struct kvs_write {
 	u32 users;
 	u64 len;
 	struct kvs_extents ext;
+	struct kvs_slot *slot;
 	struct hlist_node obj_node;
 	struct list_head client_node;
 	struct kvs_runs runs;
