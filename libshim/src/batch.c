@@ -16,8 +16,9 @@ static_assert(sizeof(struct kvstash_write) == 64, "KVSTASH_0.1");
 static_assert(sizeof(struct kvstash_end) == 40, "KVSTASH_0.1");
 static_assert(sizeof(struct kvstash_get) == 88, "KVSTASH_0.2");
 static_assert(sizeof(struct kvstash_exists) == 72, "KVSTASH_0.2");
-static_assert(sizeof(struct kvstash_keys) == 88, "KVSTASH_0.2");
+static_assert(sizeof(struct kvstash_keys) == 104, "KVSTASH_0.3");
 static_assert(sizeof(struct kvstash_query) == 96, "KVSTASH_0.1");
+static_assert(sizeof(struct kvstash_candidate) == 56, "KVSTASH_0.3");
 
 int kvstash_batch_call(struct kvstash *c, unsigned long cmd, void *entries,
 		       unsigned int n, unsigned int stride)
@@ -79,6 +80,11 @@ static void keys_clear(unsigned long cmd, struct kvstash_keys *k)
 		k->tags = 0;
 	if (cmd != KVSTASH_IOC_PIN)
 		k->pin = 0;
+	if (cmd != KVSTASH_IOC_LOOKUP) {
+		k->candidates = 0;
+		k->nr_candidates = 0;
+	}
+	k->candidate_stride = k->nr_candidates ? sizeof(struct kvstash_candidate) : 0;
 	k->size = sizeof(*k);
 	k->done = 0;
 	k->reason = KVSTASH_R_OK;

@@ -46,11 +46,21 @@ int kvstash_get_0_1(struct kvstash *c, void *e, unsigned int n);
 int kvstash_put_all_0_1(struct kvstash *c, void *e, size_t n, size_t *done);
 int kvstash_reserve_all_0_1(struct kvstash *c, void *e, size_t n, size_t *done);
 int kvstash_get_all_0_1(struct kvstash *c, void *e, size_t n, size_t *done);
-int kvstash_exists_0_1(struct kvstash *c, void *k, void *res);
-int kvstash_remove_0_1(struct kvstash *c, void *k, void *res);
-int kvstash_lookup_0_1(struct kvstash *c, void *k);
-int kvstash_exists_all_0_1(struct kvstash *c, void *k, void *res, size_t *done);
-int kvstash_remove_all_0_1(struct kvstash *c, void *k, void *res, size_t *done);
-int kvstash_lookup_all_0_1(struct kvstash *c, void *k, size_t *done);
+
+#define KVSTASH_COMPAT_KEYS(name, v)					\
+	int kvstash_##name##_##v(struct kvstash *c, void *k, void *res);\
+	int kvstash_##name##_all_##v(struct kvstash *c, void *k, void *res, \
+				     size_t *done)
+#define KVSTASH_COMPAT_LOOKUP(v)					\
+	int kvstash_lookup_##v(struct kvstash *c, void *k);		\
+	int kvstash_lookup_all_##v(struct kvstash *c, void *k, size_t *done)
+
+KVSTASH_COMPAT_KEYS(exists, 0_1);
+KVSTASH_COMPAT_KEYS(remove, 0_1);
+KVSTASH_COMPAT_LOOKUP(0_1);
+KVSTASH_COMPAT_KEYS(exists, 0_2);
+KVSTASH_COMPAT_KEYS(remove, 0_2);
+KVSTASH_COMPAT_KEYS(pin, 0_2);
+KVSTASH_COMPAT_LOOKUP(0_2);
 
 #endif /* KVSTASH_LIB_H */

@@ -21,17 +21,47 @@ if [ "$got" != "$want" ]; then
 	exit 1
 fi
 
-# Version 0.1, which is complete: never change this list.
-old="abort abort_all bind close commit commit_all exists exists_all fd from_fd
-get get_all last_refusal lookup lookup_all open put put_all query reason_name
-reason_text remove remove_all reserve reserve_all result_format write write_all"
-got=$(echo "$symbols" | grep '@KVSTASH_0\.1$' | sed 's/@.*//')
-want=$(for f in $old; do echo "kvstash_$f"; done | sort)
-if [ "$got" != "$want" ]; then
-	echo "in KVSTASH_0.1:" "$got"
+# once VERSION NAME...: what a version had as it came out is there still
+once()
+{
+	node=KVSTASH_$1
+	shift
+	got=$(echo "$symbols" | grep "@$node\$" | sed 's/@.*//')
+	want=$(for f; do echo "kvstash_$f"; done | sort)
+	[ "$got" = "$want" ] && return
+	echo "in $node:" "$got"
 	echo "once there:" "$want"
 	exit 1
-fi
+}
+
+# Complete: never change these two.
+once 0.1 abort abort_all bind close commit commit_all exists exists_all fd \
+	from_fd get get_all last_refusal lookup lookup_all open put put_all \
+	query reason_name reason_text remove remove_all reserve reserve_all \
+	result_format write write_all
+once 0.2 exists exists_all get get_all lookup lookup_all member_of pin pin_all \
+	put put_all release release_all remove remove_all reserve reserve_all
+
+# A name of an earlier version is the function of compat.c that is named so.
+nm "$lib" | awk '
+	$3 ~ /^kvstash_.*_[0-9]+_[0-9]+$/ { at[$3] = $1; n++ }
+	$3 ~ /[^@]@KVSTASH_/ { old[$3] = $1; m++ }
+	END {
+		for (f in old) {
+			name = f
+			sub(/@KVSTASH_/, "_", name)
+			gsub(/\./, "_", name)
+			if (at[name] != old[f]) {
+				print f " is not " name
+				exit 1
+			}
+		}
+		if (n != m || !n) {
+			print n " functions of compat.c have " m " names"
+			exit 1
+		}
+	}'
+
 if ! readelf -d "$lib" | grep -q 'soname: \[libkvstash.so.0\]'; then
 	echo "soname is not libkvstash.so.0"
 	exit 1

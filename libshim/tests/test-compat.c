@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * What a program calls that was compiled with the structures of version 0.1:
+ * What a program calls that was compiled with the structures of an earlier version:
  * nothing behind their ends is read or written
  */
 #include <errno.h>
@@ -10,8 +10,6 @@
 
 #define PUT	104
 #define GET	72
-#define EXISTS	64
-#define KEYS	80
 
 /* Entry @i of @size bytes was the (@i + 1)th to be carried out. */
 static void in_order(const char *e, size_t size, size_t n)
@@ -64,56 +62,138 @@ static __u32 keys_size(const void *k)
 	return size;
 }
 
-static void results_are(const char *res, size_t n)
+/* A version: its sizes, its functions; those on results for one call and all */
+struct version {
+	size_t keys;
+	size_t exists;
+	int (*call[3])(struct kvstash *c, void *k, void *res);
+	int (*all[3])(struct kvstash *c, void *k, void *res, size_t *done);
+	int (*lookup)(struct kvstash *c, void *k);
+	int (*lookup_all)(struct kvstash *c, void *k, size_t *done);
+};
+
+static const struct version versions[] = {
+	{
+		80, 64,
+		{ kvstash_exists_0_1, kvstash_remove_0_1 },
+		{ kvstash_exists_all_0_1, kvstash_remove_all_0_1 },
+		kvstash_lookup_0_1, kvstash_lookup_all_0_1
+	}, {
+		88, 72,
+		{ kvstash_exists_0_2, kvstash_remove_0_2, kvstash_pin_0_2 },
+		{ kvstash_exists_all_0_2, kvstash_remove_all_0_2,
+		  kvstash_pin_all_0_2 },
+		kvstash_lookup_0_2, kvstash_lookup_all_0_2
+	}
+};
+
+static void results_are(const char *res, size_t n, size_t size)
 {
 	struct kvstash_result r;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		memcpy(&r, res + i * EXISTS, sizeof(r));
+		memcpy(&r, res + i * size, sizeof(r));
 		if (r.res != (i < fake.visible ? 0 : -ENOENT))
 			break;
 	}
 	CHECK_EQ(i, n);
 }
 
-static void test_keys(void)
+/* @k is of just the version's size, so that the sanitizer sees its end. */
+static void keys_of(void *k, const struct version *v, const char *keys, size_t n)
 {
-	struct kvstash *c = fake_open();
-	size_t n = KVSTASH_BATCH_MAX + 3, done;
-	char *keys = number_keys(n, NULL);
-	char *res = zeros(n, EXISTS);
-	char *k = zeros(1, KEYS);
 	struct kvstash_keys now;
 
-	kvstash_prep_keys(&now, keys, 8, 7);
-	memcpy(k, &now, KEYS);
-	fake.old = 1;
-	fake.visible = 5;
-	CHECK_EQ(kvstash_exists_0_1(c, k, res), 7);
-	CHECK_EQ(keys_size(k), KEYS);
-	results_are(res, 7);
-	CHECK_EQ(kvstash_remove_0_1(c, k, res), 7);
-	CHECK_EQ(kvstash_lookup_0_1(c, k), 5);
-	memset(&now, 0, sizeof(now));
-	memcpy(&now, k, KEYS);
-	CHECK_EQ(now.run, 5);
-	CHECK_EQ(now.bytes, 5 * FAKE_OBJECT);
-	CHECK_EQ(now.reason, KVSTASH_R_MISS);
-
 	kvstash_prep_keys(&now, keys, 8, n);
-	memcpy(k, &now, KEYS);
+	memcpy(k, &now, v->keys);
+}
+
+static void run_is(const void *k, const struct version *v, unsigned int run)
+{
+	struct kvstash_keys now;
+
+	memset(&now, 0, sizeof(now));
+	memcpy(&now, k, v->keys);
+	CHECK_EQ(now.size, v->keys);
+	CHECK_EQ(now.run, run);
+	CHECK_EQ(now.bytes, run * FAKE_OBJECT);
+	CHECK_EQ(now.reason, KVSTASH_R_MISS);
+}
+
+static void test_one_call(struct kvstash *c, const struct version *v, void *k,
+			  char *res)
+{
+	fake.visible = 5;
+	for (size_t i = 0; i < ARRAY_SIZE(v->call) && v->call[i]; i++) {
+		memset(res, 0xa5, 7 * v->exists);
+		CHECK_EQ(v->call[i](c, k, res), 7);
+		CHECK_EQ(keys_size(k), v->keys);
+		results_are(res, 7, v->exists);
+	}
+	CHECK_EQ(v->lookup(c, k), 5);
+	run_is(k, v, 5);
+}
+
+static void test_any_count(struct kvstash *c, const struct version *v, void *k,
+			   char *res, size_t n)
+{
+	size_t done;
+
 	fake.visible = KVSTASH_BATCH_MAX + 1;
-	CHECK_EQ(kvstash_exists_all_0_1(c, k, res, &done), 0);
-	CHECK_EQ(done, n);
-	results_are(res, n);
-	CHECK_EQ(kvstash_remove_all_0_1(c, k, res, &done), 0);
-	CHECK_EQ(done, n);
-	CHECK_EQ(kvstash_lookup_all_0_1(c, k, &done), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(v->all) && v->all[i]; i++) {
+		memset(res, 0xa5, n * v->exists);
+		CHECK_EQ(v->all[i](c, k, res, &done), 0);
+		CHECK_EQ(done, n);
+		CHECK_EQ(keys_size(k), v->keys);
+		results_are(res, n, v->exists);
+	}
+	CHECK_EQ(v->lookup_all(c, k, &done), 0);
 	CHECK_EQ(done, KVSTASH_BATCH_MAX + 1);
-	CHECK_EQ(keys_size(k), KEYS);
+	run_is(k, v, KVSTASH_BATCH_MAX + 1);
+}
+
+static void test_keys(const struct version *v)
+{
+	struct kvstash *c = fake_open();
+	size_t n = KVSTASH_BATCH_MAX + 3;
+	char *keys = number_keys(n, NULL);
+	char *res = zeros(n, v->exists);
+	char *k = zeros(1, v->keys);
+
+	fake.old = v->exists == 64;
+	keys_of(k, v, keys, 7);
+	test_one_call(c, v, k, res);
+	keys_of(k, v, keys, n);
+	test_any_count(c, v, k, res, n);
 	free(keys);
 	free(res);
+	free(k);
+	kvstash_close(c);
+}
+
+/* Leases are of version 0.2: handles go where that says. */
+static void test_leases(void)
+{
+	const struct version *v = &versions[1];
+	struct kvstash *c = fake_open();
+	char *keys = number_keys(7, NULL);
+	struct kvstash_handle h[7];
+	char *k = zeros(1, v->keys);
+	struct kvstash_keys now;
+	size_t done;
+
+	kvstash_prep_keys(&now, keys, 8, 7);
+	kvstash_prep_keys_lease(&now, h);
+	memcpy(k, &now, v->keys);
+	memset(h, 0, sizeof(h));
+	fake.visible = 5;
+	CHECK_EQ(v->lookup_all(c, k, &done), 0);
+	CHECK_EQ(done, 5);
+	CHECK_EQ(h[4].client, FAKE_CLIENT);
+	CHECK_EQ(h[4].seq, 5);
+	CHECK_EQ(h[5].client, 0);
+	free(keys);
 	free(k);
 	kvstash_close(c);
 }
@@ -121,5 +201,7 @@ static void test_keys(void)
 void test_compat(void)
 {
 	test_batches();
-	test_keys();
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
+		test_keys(&versions[i]);
+	test_leases();
 }
