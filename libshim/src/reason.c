@@ -15,6 +15,7 @@
  * @before: words before the detail; NULL if the reason has no detail
  * @after:  words after it
  * @hex:    the detail is a set of bits
+ * @err:    errno that the detail goes with; 0: any
  */
 struct reason {
 	const char *name;
@@ -22,6 +23,7 @@ struct reason {
 	const char *before;
 	const char *after;
 	int hex;
+	int err;
 };
 
 static const struct reason reasons[] = {
@@ -85,6 +87,25 @@ static const struct reason reasons[] = {
 		"the member count is ", "" },
 	[KVSTASH_R_PIN] = {
 		"pin", "unknown kind of pin" },
+	[KVSTASH_R_TOKENS] = {
+		"tokens", "aligned length of a state is zero" },
+	[KVSTASH_R_MISALIGNED] = {
+		"misaligned", "aligned length of a state is not aligned",
+		"no multiple of ", " tokens" },
+	[KVSTASH_R_SLOT_BYTES] = {
+		"slot_bytes",
+		"length of a state is not that of a slot, or a slot of no such length",
+		"the slot has, or at most may have, ", " bytes" },
+	[KVSTASH_R_TIED] = {
+		"tied",
+		"a state has a parent if its layout is tied, and else none",
+		"parents expected: ", "" },
+	[KVSTASH_R_LAYERS] = {
+		"layers", "layer count, or layers not accessible",
+		"1 to ", " allowed", 0, EINVAL },
+	[KVSTASH_R_LAYER] = {
+		"layer", "layer empty, not in the slot, or over one before it",
+		"layer index ", "" },
 	[KVSTASH_R_MISS] = {
 		"miss", "no such key" },
 	[KVSTASH_R_IN_FLIGHT] = {
@@ -109,6 +130,8 @@ static const struct reason reasons[] = {
 		"group_atomic", "the group is atomic: no removal of one member" },
 	[KVSTASH_R_NO_MEMBER] = {
 		"no_member", "not a member of a group" },
+	[KVSTASH_R_LAYOUT_UNKNOWN] = {
+		"layout_unknown", "no such layout is registered" },
 	[KVSTASH_R_MISMATCH_PARTS] = {
 		"mismatch_parts", "mismatch: key there with another part count",
 		"", " parts there" },
@@ -138,6 +161,9 @@ static const struct reason reasons[] = {
 	[KVSTASH_R_MISMATCH_TTL] = {
 		"mismatch_ttl", "mismatch: key there with another time to live",
 		"", " ms there" },
+	[KVSTASH_R_MISMATCH_LAYOUT] = {
+		"mismatch_layout",
+		"mismatch: layout registered with another description" },
 	[KVSTASH_R_NO_SPACE] = {
 		"no_space", "no space: nothing to evict", "", " bytes missing" },
 	[KVSTASH_R_TOO_LARGE] = {
@@ -155,6 +181,19 @@ static const struct reason reasons[] = {
 		"pin_quota", "quota of hard pins used up", "", " bytes missing" },
 	[KVSTASH_R_LEASE_COUNT] = {
 		"lease_count", "the client has as many leases as it may",
+		"the limit is ", "" },
+	[KVSTASH_R_NO_SLOT] = {
+		"no_slot", "no slot: all are in flight, leased, pinned or read",
+		"the layout has ", " slots" },
+	[KVSTASH_R_SLOT_QUOTA] = {
+		"slot_quota", "quota of slots used up", "", " bytes missing" },
+	[KVSTASH_R_SLOTS_HELD] = {
+		"slots_held", "more slots are held than were asked for",
+		"", " can't be taken away" },
+	[KVSTASH_R_LAYOUT_BUSY] = {
+		"layout_busy", "the layout has states", "", " states there" },
+	[KVSTASH_R_LAYOUT_COUNT] = {
+		"layout_count", "the namespace has as many layouts as it may",
 		"the limit is ", "" },
 	[KVSTASH_R_HANDLE_UNKNOWN] = {
 		"handle_unknown", "handle never given out" },
@@ -211,13 +250,13 @@ const char *kvstash_reason_text(unsigned int reason)
 	return find(reason)->text;
 }
 
-/* The detail in words, "" if the reason has none. */
+/* The detail in words, "" if there is none. */
 static void say_detail(const struct kvstash_result *r, char *buf, size_t len)
 {
 	const struct reason *t = find(r->reason);
 	unsigned long long detail = r->detail;
 
-	if (!t->before)
+	if (!t->before || (t->err && r->res != -t->err))
 		buf[0] = '\0';
 	else if (t->hex)
 		snprintf(buf, len, "; %s0x%llx%s", t->before, detail, t->after);

@@ -66,6 +66,7 @@ static __u32 keys_size(const void *k)
 struct version {
 	size_t keys;
 	size_t exists;
+
 	int (*call[3])(struct kvstash *c, void *k, void *res);
 	int (*all[3])(struct kvstash *c, void *k, void *res, size_t *done);
 	int (*lookup)(struct kvstash *c, void *k);

@@ -19,7 +19,7 @@ static const struct {
 static void test_table(void)
 {
 	/* a parse that finds nothing must not pass */
-	CHECK(NR >= 69);
+	CHECK(NR >= 82);
 	CHECK_EQ(header[0].reason, KVSTASH_R_OK);
 	for (size_t i = 0; i < NR; i++) {
 		const char *text = kvstash_reason_text(header[i].reason);
@@ -87,6 +87,19 @@ static void test_format(void)
 	     "group incomplete: members missing; 7 members present (ENOENT, group_incomplete)");
 	says(-EDQUOT, KVSTASH_R_LEASE_BUDGET, 4096,
 	     "lease budget used up; 4096 bytes missing (EDQUOT, lease_budget)");
+	says(-EINVAL, KVSTASH_R_SLOT_BYTES, 1415040,
+	     "length of a state is not that of a slot, or a slot of no such length; the slot has, or at most may have, 1415040 bytes (EINVAL, slot_bytes)");
+	says(-EINVAL, KVSTASH_R_MISALIGNED, 128,
+	     "aligned length of a state is not aligned; no multiple of 128 tokens (EINVAL, misaligned)");
+	says(-ENOSPC, KVSTASH_R_NO_SLOT, 8,
+	     "no slot: all are in flight, leased, pinned or read; the layout has 8 slots (ENOSPC, no_slot)");
+	says(-EXDEV, KVSTASH_R_MISMATCH_LAYOUT, 0,
+	     "mismatch: layout registered with another description (EXDEV, mismatch_layout)");
+	/* one reason of two errnos, of which one has a detail */
+	says(-EINVAL, KVSTASH_R_LAYERS, 4096,
+	     "layer count, or layers not accessible; 1 to 4096 allowed (EINVAL, layers)");
+	says(-EFAULT, KVSTASH_R_LAYERS, 0,
+	     "layer count, or layers not accessible (EFAULT, layers)");
 	says(-EINVAL, 4000000000U, 7,
 	     "unknown reason 4000000000; detail 7 (EINVAL, unknown)");
 	says(-EFAULT, KVSTASH_R_OK, 0, "no reason given (EFAULT, ok)");
