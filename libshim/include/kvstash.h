@@ -18,8 +18,9 @@
  * and the memory that it points to, must be left alone by others during the
  * call. kvstash_last_refusal() is a thread's own.
  *
- * Units: lengths and offsets are bytes; counts are entries, keys, segments,
- * ranges, parts or members, as named; times are milliseconds.
+ * Units: lengths and offsets are bytes; counts are entries, keys, candidates,
+ * segments, ranges, parts, members, layers, slots, rows or tokens, as named; times
+ * are milliseconds.
  *
  * Leases: the client owns them, as it does its parts in flight. Each handle is
  * good for one kvstash_release(); the close of the file releases the rest.
@@ -180,7 +181,7 @@ int kvstash_release(struct kvstash *c, struct kvstash_end *e, unsigned int n);
  * kvstash_exists() - the facts about keys
  * @c:   the client
  * @k:   the keys, see kvstash_prep_keys(); the library sets @size, @results and
- *       @stride and clears @pin
+ *       @stride and clears @pin and the candidates
  * @res: one result a key
  *
  * After kvstash_prep_keys_lease() each key with an @r.res of 0 is leased. One that
@@ -197,8 +198,8 @@ int kvstash_exists(struct kvstash *c, struct kvstash_keys *k,
 /**
  * kvstash_remove() - hide objects and all that descend from them
  * @c:   the client
- * @k:   the keys; the library sets @size, @results and @stride and clears @tags
- *       and @pin
+ * @k:   the keys; the library sets @size, @results and @stride and clears @tags,
+ *       @pin and the candidates
  * @res: one result a key, of which only @r is used
  *
  * With a member of a group goes the whole group, unless
@@ -213,7 +214,7 @@ int kvstash_remove(struct kvstash *c, struct kvstash_keys *k,
  * kvstash_pin() - keep objects, or groups, from eviction, or no longer
  * @c:   the client
  * @k:   the keys, with kvstash_prep_keys_pin(); the library sets @size, @results
- *       and @stride and clears @tags
+ *       and @stride and clears @tags and the candidates
  * @res: one result a key, of which only @r is used
  *
  * A pin is an attribute of the object and no client's: it stays after the close of
@@ -227,15 +228,19 @@ int kvstash_pin(struct kvstash *c, struct kvstash_keys *k,
 		struct kvstash_exists *res);
 
 /**
- * kvstash_lookup() - how many keys from the first on are visible
+ * kvstash_lookup() - how many keys from the first on, and which states, are visible
  * @c: the client
- * @k: the keys; the library sets @size, @results and @stride and clears @tags and
- *     @pin. Comes back with @run, @bytes, and in @reason why the run ends before
- *     @count
+ * @k: the keys; the library sets @size, @results and the strides and clears @tags
+ *     and @pin. Comes back with @run, @bytes, and in @reason why the run ends
+ *     before @count
  *
- * After kvstash_prep_keys_lease() the run is leased, all of it at one moment: if it
- * does not fit the namespace's budget the call fails with -EDQUOT and nothing is
- * leased.
+ * After kvstash_prep_keys_candidates() each candidate has an answer of its own in
+ * its @r. Neither do they shorten the run nor does its end cut them off; and with
+ * candidates there may be 0 keys.
+ *
+ * After kvstash_prep_keys_lease() the run and all visible candidates are leased, at
+ * one moment: if they do not fit the namespace's budget the call fails with -EDQUOT
+ * and nothing is leased.
  *
  * Return: @run, or a negative errno if the call as a whole failed.
  */
@@ -253,8 +258,10 @@ int kvstash_lookup(struct kvstash *c, struct kvstash_keys *k);
  * A @count of keys above KVSTASH_BATCH_MAX is several calls, hence not one
  * moment. @k comes back as the caller filled it, but for @done, @reason and
  * @field and, of a lookup, @run and @bytes over all of its calls. A lookup
- * stops at the first gap: *@done is then its run. A lookup that leases and fails
- * holds nothing: what its earlier calls had leased is released again.
+ * stops at the first gap: *@done is then its run. Each candidate is asked for
+ * once, also behind a gap, the first KVSTASH_CANDIDATES_MAX beside the first
+ * keys. A lookup that leases and fails holds nothing: what its earlier calls had
+ * leased is released again, and the handles are all zero.
  */
 int kvstash_put_all(struct kvstash *c, struct kvstash_put *e, size_t n,
 		    size_t *done);
@@ -321,6 +328,31 @@ struct kvstash_member {
 int kvstash_member_of(const void *key, size_t len, struct kvstash_member *out);
 
 /**
+ * kvstash_state_key() - write the key of a state
+ * @to:          gets the key; KVSTASH_KEY_MAX bytes are always enough
+ * @room:        bytes at @to
+ * @fingerprint: KVSTASH_DIGEST_LEN bytes, of the layout
+ * @scheme:      version of the scheme that the fingerprint was made by
+ * @tokens:      aligned length: how many tokens the state comes after, not 0. That
+ *               it is a multiple of the layout's alignment is checked by the put
+ * @prefix:      hash of these tokens, made by the engine; not in @to
+ * @prefix_len:  its length, 1 to KVSTASH_PREFIX_MAX
+ *
+ * The key is a struct kvstash_state_key, its numbers little endian, and the prefix
+ * hash behind it: the same bytes on every machine. A state answers for exactly
+ * these, so a hash that does not cover all tokens before the state must not be
+ * named here.
+ *
+ * A pure function: any thread, no client.
+ *
+ * Return: the length of the key, or -EINVAL for a number out of range, -ENOSPC if
+ * @room is too small; @to is untouched then.
+ */
+int kvstash_state_key(void *to, size_t room, const void *fingerprint,
+		      __u32 scheme, __u64 tokens, const void *prefix,
+		      size_t prefix_len);
+
+/**
  * kvstash_reason_name() - short name of a reason, such as "no_space"
  * @reason: enum kvstash_reason
  *
@@ -358,7 +390,7 @@ int kvstash_result_format(const struct kvstash_result *r, char *buf,
  * named after another (kvstash_prep_put_tag()) add to what that built. A number
  * too large for its member is stored as the largest that the member takes, which
  * the kernel refuses, so that nothing is cut to a valid one. The kind is
- * KVSTASH_KIND_PAGE.
+ * KVSTASH_KIND_PAGE unless a builder named after the first one says another.
  */
 
 static inline __u64 kvstash_addr(const void *p)
@@ -470,6 +502,19 @@ static inline void kvstash_prep_put_group(struct kvstash_put *e,
 	e->member = kvstash_cap16(member);
 	e->members = members > KVSTASH_MEMBERS_MAX ? 0 : (__u16)members;
 	e->flags |= flags;
+}
+
+/**
+ * kvstash_prep_put_state() - what is put, or reserved, is a state
+ * @e: the entry, built for the state's one part, whose key is of
+ *     kvstash_state_key() and whose length is that of a slot
+ *
+ * With kvstash_prep_put_parent() or _parent_group() if the layout is tied, and
+ * without a parent else.
+ */
+static inline void kvstash_prep_put_state(struct kvstash_put *e)
+{
+	e->kind = KVSTASH_KIND_STATE;
 }
 
 /**
@@ -585,6 +630,15 @@ static inline void kvstash_prep_get_ranges(struct kvstash_get *e,
 }
 
 /**
+ * kvstash_prep_get_state() - what is got is a state
+ * @e: the entry; without ranges its buffers have exactly the length of a slot
+ */
+static inline void kvstash_prep_get_state(struct kvstash_get *e)
+{
+	e->kind = KVSTASH_KIND_STATE;
+}
+
+/**
  * kvstash_prep_get_lease() - take a lease on the object, too
  *
  * @e->lease is the lease if @e->r.res is 0. For a lease alone build the entry with
@@ -643,12 +697,43 @@ static inline void kvstash_prep_keys_group(struct kvstash_keys *k)
 	k->kind = KVSTASH_KIND_GROUP;
 }
 
+/** kvstash_prep_keys_state() - the keys are those of states */
+static inline void kvstash_prep_keys_state(struct kvstash_keys *k)
+{
+	k->kind = KVSTASH_KIND_STATE;
+}
+
+/** kvstash_prep_candidate() - a state that a lookup asks for */
+static inline void kvstash_prep_candidate(struct kvstash_candidate *s,
+					  const void *key, size_t key_len)
+{
+	memset(s, 0, sizeof(*s));
+	s->key = kvstash_addr(key);
+	s->key_len = kvstash_cap16(key_len);
+}
+
+/**
+ * kvstash_prep_keys_candidates() - LOOKUP: ask for states, too
+ * @k:  the keys; of states alone: kvstash_prep_keys(k, NULL, 0, 0)
+ * @s:  the caller's candidates; they come back with the answers
+ * @nr: how many, up to KVSTASH_CANDIDATES_MAX for kvstash_lookup()
+ */
+static inline void kvstash_prep_keys_candidates(struct kvstash_keys *k,
+						struct kvstash_candidate *s,
+						size_t nr)
+{
+	k->candidates = kvstash_addr(s);
+	k->nr_candidates = kvstash_cap32(nr);
+	k->candidate_stride = nr ? sizeof(*s) : 0;
+}
+
 /**
  * kvstash_prep_keys_lease() - EXISTS and LOOKUP: lease what is visible
  * @k:       the keys
  * @handles: one a key, the caller's: the lease, or all zero for a key that is not
  *           leased. They are written by the call; those of keys that it did not
- *           reach are left as they are
+ *           reach are left as they are. NULL without keys: a candidate has its
+ *           lease in itself
  */
 static inline void kvstash_prep_keys_lease(struct kvstash_keys *k,
 					   struct kvstash_handle *handles)

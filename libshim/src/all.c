@@ -6,7 +6,7 @@
 
 #include "lib.h"
 
-static unsigned int chunk(size_t left)
+unsigned int kvstash_chunk(size_t left)
 {
 	return left < KVSTASH_BATCH_MAX ? (unsigned int)left : KVSTASH_BATCH_MAX;
 }
@@ -20,8 +20,8 @@ int kvstash_batch_all(struct kvstash *c, unsigned long cmd, void *entries,
 
 	kvstash_refused(c, KVSTASH_R_OK, 0);
 	while (i < n) {
-		ret = kvstash_batch_call(c, cmd, p + i * stride, chunk(n - i),
-					 stride);
+		ret = kvstash_batch_call(c, cmd, p + i * stride,
+					 kvstash_chunk(n - i), stride);
 		if (ret > 0)
 			i += (unsigned int)ret;
 		else if (ret < 0 && ret != -EINTR)
@@ -76,8 +76,7 @@ int kvstash_get_all(struct kvstash *c, struct kvstash_get *e, size_t n,
 	return kvstash_batch_all(c, KVSTASH_IOC_GET, e, n, sizeof(*e), done);
 }
 
-/* Move the start of @k on by @n keys; @count and @results are the caller's. */
-static void keys_skip(struct kvstash_keys *k, unsigned int n)
+void kvstash_keys_skip(struct kvstash_keys *k, unsigned int n)
 {
 	const __u16 *lens = (const __u16 *)(uintptr_t)k->lens;
 
@@ -94,8 +93,8 @@ static void keys_skip(struct kvstash_keys *k, unsigned int n)
 		k->leases += (__u64)n * sizeof(struct kvstash_handle);
 }
 
-static void keys_end(struct kvstash_keys *k, const struct kvstash_keys *part,
-		     size_t i, size_t *done)
+void kvstash_keys_end(struct kvstash_keys *k, const struct kvstash_keys *part,
+		      size_t i, size_t *done)
 {
 	k->size = sizeof(*k);
 	k->done = (__u32)i;
@@ -117,20 +116,20 @@ int kvstash_keys_all(struct kvstash *c, unsigned long cmd,
 	part.field = 0;
 	kvstash_refused(c, KVSTASH_R_OK, 0);
 	while (i < n) {
-		part.count = chunk(n - i);
+		part.count = kvstash_chunk(n - i);
 		ret = kvstash_keys_call(c, cmd, &part,
 					(char *)res + i * stride, stride);
 		if (ret > 0) {
 			i += (unsigned int)ret;
 			if (i < n)
-				keys_skip(&part, (unsigned int)ret);
+				kvstash_keys_skip(&part, (unsigned int)ret);
 		} else if (ret < 0 && ret != -EINTR) {
 			/* keys before the refused one, with their leases */
 			i += part.done;
 			break;
 		}
 	}
-	keys_end(k, &part, i, done);
+	kvstash_keys_end(k, &part, i, done);
 	return ret < 0 ? ret : 0;
 }
 
@@ -152,62 +151,4 @@ int kvstash_pin_all(struct kvstash *c, struct kvstash_keys *k,
 		    struct kvstash_exists *res, size_t *done)
 {
 	return kvstash_keys_all(c, KVSTASH_IOC_PIN, k, res, sizeof(*res), done);
-}
-
-/*
- * Give back what the calls before one that failed have leased: the run is leased
- * whole or not at all. The refusal stays that of the call that failed.
- */
-static void leases_undo(struct kvstash *c, const struct kvstash_keys *k,
-			size_t n)
-{
-	struct kvstash_handle *h = (struct kvstash_handle *)(uintptr_t)k->leases;
-	struct kvstash_end e[64];
-	unsigned int reason, field;
-
-	kvstash_last_refusal(c, &reason, &field);
-	while (n) {
-		size_t some = n < ARRAY_SIZE(e) ? n : ARRAY_SIZE(e);
-
-		for (size_t i = 0; i < some; i++)
-			kvstash_prep_end(&e[i], &h[i]);
-		kvstash_release_all(c, e, some, NULL);
-		memset(h, 0, some * sizeof(*h));
-		h += some;
-		n -= some;
-	}
-	kvstash_refused(c, reason, field);
-}
-
-int kvstash_lookup_all(struct kvstash *c, struct kvstash_keys *k, size_t *done)
-{
-	struct kvstash_keys part = *k;
-	size_t n = k->count, i = 0;
-	__u64 bytes = 0;
-	int ret = 0;
-
-	part.reason = KVSTASH_R_OK;
-	part.field = 0;
-	kvstash_refused(c, KVSTASH_R_OK, 0);
-	while (i < n) {
-		part.count = chunk(n - i);
-		ret = kvstash_lookup(c, &part);
-		if (ret < 0 && ret != -EINTR)
-			break;
-		if (ret < 0)
-			continue;
-		bytes += part.bytes;
-		i += part.run;
-		if (part.run < part.count &&
-		    part.reason != KVSTASH_R_INTERRUPTED)
-			break;
-		if (i < n)
-			keys_skip(&part, part.run);
-	}
-	if (ret < 0 && k->flags & KVSTASH_KEYS_LEASE)
-		leases_undo(c, k, i);
-	keys_end(k, &part, i, done);
-	k->run = (__u32)i;
-	k->bytes = bytes;
-	return ret < 0 ? ret : 0;
 }

@@ -80,10 +80,10 @@ static void keys_clear(unsigned long cmd, struct kvstash_keys *k)
 		k->tags = 0;
 	if (cmd != KVSTASH_IOC_PIN)
 		k->pin = 0;
-	if (cmd != KVSTASH_IOC_LOOKUP) {
-		k->candidates = 0;
+	if (cmd != KVSTASH_IOC_LOOKUP)
 		k->nr_candidates = 0;
-	}
+	if (!k->nr_candidates)
+		k->candidates = 0;
 	k->candidate_stride = k->nr_candidates ? sizeof(struct kvstash_candidate) : 0;
 	k->size = sizeof(*k);
 	k->done = 0;

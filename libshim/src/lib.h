@@ -39,6 +39,27 @@ int kvstash_keys_all(struct kvstash *c, unsigned long cmd,
 		     struct kvstash_keys *k, void *res, unsigned int stride,
 		     size_t *done);
 
+/* How many of @left entries go into one call */
+unsigned int kvstash_chunk(size_t left);
+
+/* Move the start of @k on by @n keys; @count and @results are the caller's. */
+void kvstash_keys_skip(struct kvstash_keys *k, unsigned int n);
+
+/* The caller's keys come back: @i of them are done, @part was the last call. */
+void kvstash_keys_end(struct kvstash_keys *k, const struct kvstash_keys *part,
+		      size_t i, size_t *done);
+
+static inline struct kvstash_handle *kvstash_leases(const struct kvstash_keys *k)
+{
+	return (struct kvstash_handle *)(uintptr_t)k->leases;
+}
+
+static inline struct kvstash_candidate *
+kvstash_candidates(const struct kvstash_keys *k)
+{
+	return (struct kvstash_candidate *)(uintptr_t)k->candidates;
+}
+
 /* compat.c: what programs call that were linked to another version */
 int kvstash_put_0_1(struct kvstash *c, void *e, unsigned int n);
 int kvstash_reserve_0_1(struct kvstash *c, void *e, unsigned int n);

@@ -47,8 +47,10 @@ int main(void)
 	test_client();
 	test_batch();
 	test_lease();
+	test_candidate();
 	test_compat();
 	test_member();
+	test_state();
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed ? 1 : 0;
 }

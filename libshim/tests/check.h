@@ -23,6 +23,7 @@ void check_str(const char *a, const char *b, const char *what,
 
 #define FAKE_CALLS	64
 #define FAKE_OBJECT	10	/* bytes of each object that the fake has */
+#define FAKE_STATE	100	/* and of each state */
 #define FAKE_CLIENT	42	/* whose leases it gives out */
 
 /**
@@ -43,6 +44,9 @@ void check_str(const char *a, const char *b, const char *what,
  * @leased:  leases given out
  * @released: of these released
  * @pin:     what the last PIN asked for
+ * @states:  candidates whose key is below this number are there
+ * @stop:    candidates after which a signal ends each call; 0: none
+ * @asked:   candidates answered
  *
  * A key starts with its number as 32 bits. Calls count from 1, so that 0 is
  * never.
@@ -64,6 +68,9 @@ struct fake {
 	unsigned long long leased;
 	unsigned long long released;
 	unsigned int pin;
+	unsigned int states;
+	unsigned int stop;
+	unsigned long long asked;
 };
 
 extern struct fake fake;
@@ -83,10 +90,12 @@ char *number_keys(size_t n, __u16 *lens);
 
 void test_batch(void);
 void test_build(void);
+void test_candidate(void);
 void test_client(void);
 void test_compat(void);
 void test_lease(void);
 void test_member(void);
 void test_reason(void);
+void test_state(void);
 
 #endif /* CHECK_H */

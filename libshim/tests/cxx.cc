@@ -13,6 +13,7 @@ int main()
 	struct kvstash_write write;
 	struct kvstash_range range;
 	struct kvstash_member member;
+	struct kvstash_candidate candidate;
 	struct kvstash_keys keys;
 	struct kvstash_seg seg;
 	struct kvstash_put put;
@@ -26,6 +27,7 @@ int main()
 	kvstash_prep_put_parent(&put, key, 2);
 	kvstash_prep_put_parent_group(&put, key, 2);
 	kvstash_prep_put_group(&put, key, 1, 0, 2, KVSTASH_PUT_ATOMIC);
+	kvstash_prep_put_state(&put);
 	kvstash_prep_put_ttl(&put, 1000);
 	kvstash_prep_put_part(&put, 0, 2);
 	kvstash_prep_put_manifest(&put, nullptr);
@@ -38,15 +40,21 @@ int main()
 	kvstash_prep_get_segs(&get, key, 3, &seg, 1);
 	kvstash_prep_get_ranges(&get, key, 3, &range, 1);
 	kvstash_prep_get(&get, key, 3, data, sizeof(data));
+	kvstash_prep_get_state(&get);
 	kvstash_prep_get_lease(&get);
 	kvstash_prep_get_by_lease(&get, &handle);
 	kvstash_prep_keys(&keys, key, 1, 3);
 	kvstash_prep_keys_group(&keys);
+	kvstash_prep_keys_state(&keys);
+	kvstash_prep_candidate(&candidate, key, 3);
+	kvstash_prep_keys_candidates(&keys, &candidate, 1);
 	kvstash_prep_keys_lease(&keys, &handle);
 	kvstash_prep_keys_member(&keys);
 	kvstash_prep_keys_pin(&keys, KVSTASH_PIN_SOFT);
 	kvstash_prep_keys_var(&keys, key, nullptr, 0);
 	kvstash_prep_keys_tags(&keys, nullptr);
+	if (kvstash_state_key(data, sizeof(data), key, 1, 1, key, 1) >= 0)
+		return 1;
 	if (kvstash_member_of(key, 3, &member) == 0)
 		return 1;
 	if (kvstash_open(&client, "/dev/null", 0) == 0) {

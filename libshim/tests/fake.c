@@ -132,10 +132,46 @@ static void lease(const struct kvstash_keys *k, unsigned int i, int visible)
 	h[i].seq = visible ? ++fake.leased : 0;
 }
 
+/* A signal comes before candidate @fake.stop, if that is not 0. */
+static void do_candidates(struct kvstash_keys *k)
+{
+	struct kvstash_candidate *s = (void *)(uintptr_t)k->candidates;
+
+	for (__u32 i = 0; i < k->nr_candidates; i++) {
+		__u32 number;
+		int stopped = fake.stop && i >= fake.stop;
+		int visible;
+
+		memcpy(&number, (void *)(uintptr_t)s[i].key, sizeof(number));
+		visible = !stopped && number < fake.states;
+		s[i].r.res = stopped ? -EINTR : visible ? 0 : -ENOENT;
+		s[i].r.reason = stopped ? KVSTASH_R_INTERRUPTED :
+				visible ? KVSTASH_R_OK : KVSTASH_R_MISS;
+		s[i].r.detail = stopped ? 0 : ++fake.asked;
+		s[i].bytes = visible ? FAKE_STATE : 0;
+		s[i].lease.client = 0;
+		s[i].lease.seq = 0;
+		if (visible && k->flags & KVSTASH_KEYS_LEASE) {
+			s[i].lease.client = FAKE_CLIENT;
+			s[i].lease.seq = ++fake.leased;
+		}
+	}
+}
+
+/* What the header says of candidates fits together, and fits the command. */
+static int candidates_ok(unsigned long cmd, const struct kvstash_keys *k)
+{
+	if (!k->nr_candidates)
+		return !k->candidates && !k->candidate_stride;
+	return cmd == KVSTASH_IOC_LOOKUP && k->candidates &&
+	       k->candidate_stride == 56;
+}
+
 static int do_lookup(struct kvstash_keys *k, unsigned int n)
 {
 	if (k->results || k->tags || k->stride)
 		return fail(EPROTO);
+	do_candidates(k);
 	k->done = n;
 	while (k->run < n && key_number(k, k->run) < fake.visible) {
 		lease(k, k->run++, 1);
@@ -179,9 +215,15 @@ static int do_keys(unsigned long cmd, struct kvstash_keys *k)
 
 	if (k->size != sizeof(*k) || k->done || k->run || k->bytes ||
 	    (k->pin && cmd != KVSTASH_IOC_PIN) ||
-	    !(k->flags & KVSTASH_KEYS_LEASE) != !k->leases)
+	    (k->count && !(k->flags & KVSTASH_KEYS_LEASE) != !k->leases) ||
+	    !candidates_ok(cmd, k))
 		return fail(EPROTO);
-	if (!k->count || k->count > KVSTASH_BATCH_MAX) {
+	if (k->nr_candidates > KVSTASH_CANDIDATES_MAX) {
+		k->reason = KVSTASH_R_COUNT;
+		k->field = offsetof(struct kvstash_keys, nr_candidates);
+		return fail(EINVAL);
+	}
+	if ((!k->count && !k->nr_candidates) || k->count > KVSTASH_BATCH_MAX) {
 		k->reason = KVSTASH_R_COUNT;
 		k->field = offsetof(struct kvstash_keys, count);
 		return fail(EINVAL);
