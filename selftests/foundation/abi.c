@@ -19,7 +19,9 @@ static_assert(sizeof(struct kvstash_write) == 64, "kvstash_write");
 static_assert(sizeof(struct kvstash_end) == 40, "kvstash_end");
 static_assert(sizeof(struct kvstash_get) == 88, "kvstash_get");
 static_assert(sizeof(struct kvstash_exists) == 72, "kvstash_exists");
-static_assert(sizeof(struct kvstash_keys) == 88, "kvstash_keys");
+static_assert(sizeof(struct kvstash_keys) == 104, "kvstash_keys");
+static_assert(sizeof(struct kvstash_candidate) == 56, "kvstash_candidate");
+static_assert(sizeof(struct kvstash_layout) == 232, "kvstash_layout");
 
 /* A member of the header, the value that spoils it, the refusal. */
 struct spoil {
@@ -55,7 +57,7 @@ static const struct spoil header[] = {
 	{ CALL_KEYS, KEYS(count), 4, KVSTASH_BATCH_MAX + 1, EINVAL, KVSTASH_R_COUNT },
 	{ CALL_KEYS, KEYS(count), 4, 0xffffffff, EINVAL, KVSTASH_R_COUNT },
 	{ CALL_KEYS, KEYS(key_len), 2, 1, EINVAL, KVSTASH_R_KEY_LEN },	/* and @lens */
-	{ CALL_KEYS, KEYS(kind), 1, 2, EINVAL, KVSTASH_R_KIND },
+	{ CALL_KEYS, KEYS(kind), 1, 3, EINVAL, KVSTASH_R_KIND },
 	{ CALL_KEYS, KEYS(kind), 1, 255, EINVAL, KVSTASH_R_KIND },
 	{ CALL_KEYS, KEYS(size), 4, 0, EINVAL, KVSTASH_R_SIZE },
 	{ CALL_KEYS, KEYS(size), 4, CALL_FIRST_KEYS - 1, EINVAL,

@@ -144,7 +144,7 @@ static void test_layout(void)
 	EXPECT(40, sizeof(struct kvstash_end));
 	EXPECT(88, sizeof(struct kvstash_get));
 	EXPECT(72, sizeof(struct kvstash_exists));
-	EXPECT(88, sizeof(struct kvstash_keys));
+	EXPECT(104, sizeof(struct kvstash_keys));
 	EXPECT(4, sizeof(void *));
 }
 
