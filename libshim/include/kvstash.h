@@ -125,8 +125,8 @@ int kvstash_bind(struct kvstash *c, const char *ns);
  * kvstash_last_refusal() - why a call as a whole failed
  * @c:      the client
  * @reason: enum kvstash_reason, or NULL
- * @field:  offset of the refused member in struct kvstash_batch, kvstash_keys
- *          or kvstash_bind, or NULL
+ * @field:  offset of the refused member in struct kvstash_batch, kvstash_keys,
+ *          kvstash_layout or kvstash_bind, or NULL
  *
  * Tells of this thread's last call if that was on @c: KVSTASH_R_OK and 0 if it
  * did not fail, or failed without a reason (such as -ENOTTY).
@@ -284,6 +284,86 @@ int kvstash_remove_all(struct kvstash *c, struct kvstash_keys *k,
 int kvstash_pin_all(struct kvstash *c, struct kvstash_keys *k,
 		    struct kvstash_exists *res, size_t *done);
 int kvstash_lookup_all(struct kvstash *c, struct kvstash_keys *k, size_t *done);
+
+/*
+ * Layouts
+ *
+ * A layout says what the states of one kind look like, and has slots for them. It
+ * belongs to the namespace, is named by fingerprint and scheme, and stays when the
+ * client is closed. Build it with kvstash_prep_layout() and what is named after it.
+ *
+ * Of @l the library takes what the call asks for and clears the rest, so that one
+ * structure serves several calls; what is "out" in struct kvstash_layout comes
+ * back. Return: 0 or a negative errno, with reason and field in
+ * kvstash_last_refusal(), and in @l, whose @detail is the number that goes with
+ * the reason. A call that fails changes nothing of what is registered.
+ */
+
+/**
+ * kvstash_layout_add() - register a layout, and carve slots for it
+ * @c: the client
+ * @l: the layout, its description and how many slots. The layers are only read
+ *
+ * The same description again is no error, and changes nothing: @slots comes back
+ * as it is. Needs the right to write.
+ *
+ * Return: 0, -EXDEV if it is registered with another description, -EDQUOT or
+ * -ENOSPC if the slots do not fit, -EDQUOT if the namespace has
+ * KVSTASH_LAYOUTS_MAX, -EINVAL, -EFAULT.
+ */
+int kvstash_layout_add(struct kvstash *c, struct kvstash_layout *l);
+
+/**
+ * kvstash_layout_get() - description and figures of a layout
+ * @c:      the client
+ * @l:      the layout
+ * @layers: gets as many layers as there is room for, or NULL
+ * @room:   layers that fit there
+ *
+ * Return: 0, and @l->nr_layers is how many there are; -ENOENT if it is not
+ * registered.
+ */
+int kvstash_layout_get(struct kvstash *c, struct kvstash_layout *l,
+		       struct kvstash_layer *layers, __u32 room);
+
+/**
+ * kvstash_layout_next() - the same for the layout behind @l->id
+ * @c:      the client
+ * @l:      all zero: the first one. As the call before left it: the next one
+ * @layers: as above
+ * @room:   as above
+ *
+ * Goes through the namespace in the order of registration. One that is registered
+ * or dropped meanwhile is in the list or not; none comes twice.
+ *
+ * Return: 0, or -ENOENT behind the last one.
+ */
+int kvstash_layout_next(struct kvstash *c, struct kvstash_layout *l,
+			struct kvstash_layer *layers, __u32 room);
+
+/**
+ * kvstash_layout_set() - give a layout more slots, or fewer
+ * @c: the client
+ * @l: the layout, with kvstash_prep_layout_slots() or _share()
+ *
+ * Fewer evict the states used longest ago. Needs the right to write.
+ *
+ * Return: 0, -EBUSY if more are held than would be left, -EDQUOT or -ENOSPC if
+ * more do not fit, -ENOENT if it is not registered.
+ */
+int kvstash_layout_set(struct kvstash *c, struct kvstash_layout *l);
+
+/**
+ * kvstash_layout_del() - drop a layout, and free its slots
+ * @c: the client
+ * @l: the layout
+ *
+ * Needs the right to write.
+ *
+ * Return: 0, -EBUSY if it has states (kvstash_layout_set() to 0 slots evicts
+ * them), -ENOENT if it is not registered.
+ */
+int kvstash_layout_del(struct kvstash *c, struct kvstash_layout *l);
 
 /**
  * struct kvstash_member - what an engine's key says of its place
@@ -636,6 +716,62 @@ static inline void kvstash_prep_get_ranges(struct kvstash_get *e,
 static inline void kvstash_prep_get_state(struct kvstash_get *e)
 {
 	e->kind = KVSTASH_KIND_STATE;
+}
+
+/**
+ * kvstash_prep_layout() - name a layout
+ * @l:           the layout; nothing but its name remains
+ * @fingerprint: KVSTASH_DIGEST_LEN bytes, not in @l, which are copied
+ * @scheme:      version of the scheme that the fingerprint was made by
+ */
+static inline void kvstash_prep_layout(struct kvstash_layout *l,
+				       const void *fingerprint, __u32 scheme)
+{
+	memset(l, 0, sizeof(*l));
+	l->size = sizeof(*l);
+	memcpy(l->fingerprint, fingerprint, sizeof(l->fingerprint));
+	l->scheme = scheme;
+}
+
+/**
+ * kvstash_prep_layout_desc() - what the states of a layout look like
+ * @l:          the layout
+ * @alignment:  tokens: the length of a state is a multiple
+ * @slot_bytes: bytes of a state
+ * @layers:     the caller's: where in a state each layer is
+ * @nr_layers:  how many, 1 to KVSTASH_LAYERS_MAX
+ */
+static inline void kvstash_prep_layout_desc(struct kvstash_layout *l,
+					    size_t alignment, __u64 slot_bytes,
+					    const struct kvstash_layer *layers,
+					    size_t nr_layers)
+{
+	l->alignment = kvstash_cap32(alignment);
+	l->slot_bytes = slot_bytes;
+	l->layers = kvstash_addr(layers);
+	l->nr_layers = kvstash_cap32(nr_layers);
+}
+
+/** kvstash_prep_layout_tied() - a state goes with the page or group before it */
+static inline void kvstash_prep_layout_tied(struct kvstash_layout *l)
+{
+	l->flags |= KVSTASH_LAYOUT_TIED;
+}
+
+/** kvstash_prep_layout_slots() - so many slots, 0 too */
+static inline void kvstash_prep_layout_slots(struct kvstash_layout *l,
+					     __u64 slots)
+{
+	l->slots = slots;
+	l->pool_permille = 0;
+}
+
+/** kvstash_prep_layout_share() - slots for so many thousandths of the pool */
+static inline void kvstash_prep_layout_share(struct kvstash_layout *l,
+					     size_t permille)
+{
+	l->slots = 0;
+	l->pool_permille = kvstash_cap32(permille);
 }
 
 /**

@@ -51,6 +51,7 @@ int main(void)
 	test_compat();
 	test_member();
 	test_state();
+	test_layout();
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed ? 1 : 0;
 }

@@ -24,6 +24,9 @@ void check_str(const char *a, const char *b, const char *what,
 #define FAKE_CALLS	64
 #define FAKE_OBJECT	10	/* bytes of each object that the fake has */
 #define FAKE_STATE	100	/* and of each state */
+#define FAKE_LAYOUTS	4	/* that it has */
+#define FAKE_SLOTS	11	/* of each */
+#define FAKE_DETAIL	77	/* that goes with a refusal of a layout */
 #define FAKE_CLIENT	42	/* whose leases it gives out */
 
 /**
@@ -47,6 +50,8 @@ void check_str(const char *a, const char *b, const char *what,
  * @states:  candidates whose key is below this number are there
  * @stop:    candidates after which a signal ends each call; 0: none
  * @asked:   candidates answered
+ * @cmd:     last command on a layout
+ * @layout:  its argument as it came
  *
  * A key starts with its number as 32 bits. Calls count from 1, so that 0 is
  * never.
@@ -71,6 +76,8 @@ struct fake {
 	unsigned int states;
 	unsigned int stop;
 	unsigned long long asked;
+	unsigned long cmd;
+	struct kvstash_layout layout;
 };
 
 extern struct fake fake;
@@ -93,6 +100,7 @@ void test_build(void);
 void test_candidate(void);
 void test_client(void);
 void test_compat(void);
+void test_layout(void);
 void test_lease(void);
 void test_member(void);
 void test_reason(void);

@@ -8,12 +8,15 @@
 int main()
 {
 	static const char key[] = "key";
+	static const char print[KVSTASH_DIGEST_LEN] = "";
 	char data[8] = {};
 	struct kvstash_handle handle = {};
 	struct kvstash_write write;
 	struct kvstash_range range;
 	struct kvstash_member member;
 	struct kvstash_candidate candidate;
+	struct kvstash_layout layout;
+	struct kvstash_layer layer = { 0, 8 };
 	struct kvstash_keys keys;
 	struct kvstash_seg seg;
 	struct kvstash_put put;
@@ -53,12 +56,18 @@ int main()
 	kvstash_prep_keys_pin(&keys, KVSTASH_PIN_SOFT);
 	kvstash_prep_keys_var(&keys, key, nullptr, 0);
 	kvstash_prep_keys_tags(&keys, nullptr);
-	if (kvstash_state_key(data, sizeof(data), key, 1, 1, key, 1) >= 0)
+	kvstash_prep_layout(&layout, print, 1);
+	kvstash_prep_layout_desc(&layout, 1, 8, &layer, 1);
+	kvstash_prep_layout_tied(&layout);
+	kvstash_prep_layout_slots(&layout, 1);
+	kvstash_prep_layout_share(&layout, 1);
+	if (kvstash_state_key(data, sizeof(data), print, 1, 1, key, 1) >= 0)
 		return 1;
 	if (kvstash_member_of(key, 3, &member) == 0)
 		return 1;
 	if (kvstash_open(&client, "/dev/null", 0) == 0) {
 		kvstash_put(client, &put, 1);
+		kvstash_layout_next(client, &layout, &layer, 1);
 		kvstash_close(client);
 		return 1;
 	}

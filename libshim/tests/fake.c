@@ -102,16 +102,23 @@ static int do_release(struct kvstash_batch *b)
 	return ret;
 }
 
+/* Keys with a length each are read in their order, so it goes on from the last. */
 static const char *key_at(const struct kvstash_keys *k, unsigned int i)
 {
 	const __u16 *lens = (const __u16 *)(uintptr_t)k->lens;
 	const char *p = (const char *)(uintptr_t)k->keys;
+	static unsigned int at;
+	static size_t offset;
 
 	if (!lens)
 		return p + (size_t)i * k->key_len;
-	while (i--)
-		p += *lens++;
-	return p;
+	if (!i || i < at) {
+		at = 0;
+		offset = 0;
+	}
+	while (at < i)
+		offset += lens[at++];
+	return p + offset;
 }
 
 static unsigned int key_number(const struct kvstash_keys *k, unsigned int i)
@@ -242,6 +249,31 @@ static int do_keys(unsigned long cmd, struct kvstash_keys *k)
 	return do_results(k, (unsigned int)n);
 }
 
+/* Keeps what was asked for; there are FAKE_LAYOUTS of 3 layers each. */
+static int do_layout(unsigned long cmd, struct kvstash_layout *l)
+{
+	int next = l->flags & KVSTASH_LAYOUT_NEXT;
+
+	fake.cmd = cmd;
+	fake.layout = *l;
+	l->detail = FAKE_DETAIL;
+	if (begin_call(1, &l->reason, &l->field) < 0)
+		return -1;
+	if (next && l->id >= FAKE_LAYOUTS) {
+		l->reason = KVSTASH_R_LAYOUT_UNKNOWN;
+		return fail(ENOENT);
+	}
+	l->detail = 0;
+	l->id = next ? l->id + 1 : 1;
+	if (next)
+		l->fingerprint[0] = (unsigned char)l->id;
+	if (cmd == KVSTASH_IOC_LAYOUT_GET)
+		l->nr_layers = 3;
+	l->slots = FAKE_SLOTS;
+	l->hits = 9;
+	return 0;
+}
+
 static int do_bind(struct kvstash_bind *b)
 {
 	if (b->size != sizeof(*b) || b->flags || b->reserved)
@@ -281,6 +313,11 @@ int __wrap_ioctl(int fd, unsigned long cmd, ...)
 		return do_batch(stride(sizeof(struct kvstash_get), 72), arg);
 	case KVSTASH_IOC_RELEASE:
 		return do_release(arg);
+	case KVSTASH_IOC_LAYOUT_ADD:
+	case KVSTASH_IOC_LAYOUT_GET:
+	case KVSTASH_IOC_LAYOUT_SET:
+	case KVSTASH_IOC_LAYOUT_DEL:
+		return do_layout(cmd, arg);
 	default:
 		return do_keys(cmd, arg);
 	}
