@@ -433,6 +433,76 @@ int kvstash_state_key(void *to, size_t room, const void *fingerprint,
 		      size_t prefix_len);
 
 /**
+ * kvstash_layer_ranges() - ranges of a state that hold chosen layers
+ * @layers:    the layout's, as kvstash_layout_get() gives them
+ * @nr_layers: how many, up to KVSTASH_LAYERS_MAX
+ * @chosen:    indices of layers, in any order, none twice
+ * @n:         how many of them
+ * @addrs:     where the bytes of each go: @addrs[i] has room for layer @chosen[i]
+ * @out:       @n ranges, in the order of @chosen
+ *
+ * For kvstash_prep_get_ranges(), of which an entry takes up to KVSTASH_SEGS_MAX;
+ * more are for several entries. The rest of the state is not read.
+ *
+ * A pure function: any thread, no client.
+ *
+ * Return: @n, or -EINVAL for a layer that there is not, or that is chosen twice;
+ * @out is untouched then.
+ */
+int kvstash_layer_ranges(const struct kvstash_layer *layers, size_t nr_layers,
+			 const __u32 *chosen, size_t n, void *const *addrs,
+			 struct kvstash_range *out);
+
+/**
+ * struct kvstash_ring - memory of layers that each keep their last rows
+ * @base:         row 0 of layer 0, if all layers are in one array; else not
+ *                looked at
+ * @bases:        row 0 of each layer, or NULL: they are in one array
+ * @layer_stride: bytes from a layer to the next in that array; at least those of
+ *                a layer
+ * @layers:       how many
+ * @rows:         of each layer: position p is in row p % @rows
+ * @row_bytes:    bytes of a row; the rows of a layer are one behind the other
+ *
+ * No number but @layer_stride may be 0.
+ */
+struct kvstash_ring {
+	void *base;
+	void *const *bases;
+	__u64 layer_stride;
+	__u32 layers;
+	__u32 rows;
+	__u32 row_bytes;
+};
+
+/**
+ * kvstash_ring_segs() - where the last rows before a position are
+ * @r:    the rings
+ * @end:  position behind the last row: tokens, rows of the past that are gone
+ *        counted, too
+ * @want: how many rows, 1 to @r->rows
+ * @segs: gets, layer by layer, rows @end - @want to @end - 1, oldest first: a
+ *        segment, or two where the ring wraps
+ * @room: segments that fit there; 2 * @r->layers are always enough
+ *
+ * For kvstash_prep_put_segs(), which gathers them into a state, and
+ * kvstash_prep_get_segs(), which spreads it out again: its layers are then one
+ * behind the other without gaps, each of @want * @r->row_bytes. An entry takes up to
+ * KVSTASH_SEGS_MAX segments. A state comes back at the same @end, whatever @rows
+ * the ring then has.
+ *
+ * A pure function: any thread, no client. The rings' memory is not looked at.
+ *
+ * Return: the number of segments, or -ERANGE for rows that never were (@end <
+ * @want) or are no more there (@want > @r->rows), -ENOSPC if @room is too small,
+ * -EINVAL for a number that is 0, layers that overlap or too many of them, or NULL
+ * for memory, -EOVERFLOW for memory that ends behind the address space; @segs is
+ * untouched then.
+ */
+int kvstash_ring_segs(const struct kvstash_ring *r, __u64 end, __u32 want,
+		      struct kvstash_seg *segs, size_t room);
+
+/**
  * kvstash_reason_name() - short name of a reason, such as "no_space"
  * @reason: enum kvstash_reason
  *

@@ -52,6 +52,8 @@ int main(void)
 	test_member();
 	test_state();
 	test_layout();
+	test_layer();
+	test_ring();
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed ? 1 : 0;
 }

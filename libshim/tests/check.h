@@ -100,10 +100,12 @@ void test_build(void);
 void test_candidate(void);
 void test_client(void);
 void test_compat(void);
+void test_layer(void);
 void test_layout(void);
 void test_lease(void);
 void test_member(void);
 void test_reason(void);
+void test_ring(void);
 void test_state(void);
 
 #endif /* CHECK_H */

@@ -17,6 +17,7 @@ int main()
 	struct kvstash_candidate candidate;
 	struct kvstash_layout layout;
 	struct kvstash_layer layer = { 0, 8 };
+	struct kvstash_ring ring = {};
 	struct kvstash_keys keys;
 	struct kvstash_seg seg;
 	struct kvstash_put put;
@@ -61,7 +62,9 @@ int main()
 	kvstash_prep_layout_tied(&layout);
 	kvstash_prep_layout_slots(&layout, 1);
 	kvstash_prep_layout_share(&layout, 1);
-	if (kvstash_state_key(data, sizeof(data), print, 1, 1, key, 1) >= 0)
+	if (kvstash_state_key(data, sizeof(data), print, 1, 1, key, 1) >= 0 ||
+	    kvstash_layer_ranges(&layer, 1, nullptr, 0, nullptr, &range) ||
+	    kvstash_ring_segs(&ring, 1, 1, &seg, 1) >= 0)
 		return 1;
 	if (kvstash_member_of(key, 3, &member) == 0)
 		return 1;
