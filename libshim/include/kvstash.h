@@ -502,6 +502,150 @@ struct kvstash_ring {
 int kvstash_ring_segs(const struct kvstash_ring *r, __u64 end, __u32 want,
 		      struct kvstash_seg *segs, size_t room);
 
+/*
+ * Where to resume a prompt
+ *
+ * An engine asks for its pages and states (kvstash_lookup() with candidates, best
+ * with leases), and kvstash_resume() says what of them to use. All numbers are
+ * tokens, but those of pages; the facts are of one prompt.
+ */
+
+#define KVSTASH_RESUME_LAYOUTS_MAX	16
+
+/* kvstash_engine_layout.replay */
+#define KVSTASH_REPLAY_EXACT	0	/* resumes with a state at the boundary only */
+#define KVSTASH_REPLAY_BOUNDED	1	/* or makes it, by computing the window again */
+
+/**
+ * struct kvstash_engine_layout - what an engine needs of, and can do with, a layout
+ * @window:   how many tokens before it a state depends on; 0: on all, as that of a
+ *            recurrent layer
+ * @rollback: by how many an engine can cut a state back: one of length L serves
+ *            each boundary from L - @rollback to L
+ * @replay:   KVSTASH_REPLAY_*; BOUNDED only with a window
+ */
+struct kvstash_engine_layout {
+	__u64 window;
+	__u64 rollback;
+	__u32 replay;
+};
+
+/**
+ * struct kvstash_engine - a prompt, and what the engine needs to resume it
+ * @prompt_tokens:   of the whole prompt
+ * @block_tokens:    of a page; 0: the model has no pages, and none is needed
+ * @step:            a boundary is a multiple of it; 0 and 1: any is one
+ * @least_recompute: so many at the end of the prompt are computed again in any
+ *                   case; an engine that needs the last token's output says 1
+ * @layouts:         those that the model has states of
+ * @nr_layouts:      0 to KVSTASH_RESUME_LAYOUTS_MAX; 0: it needs no states
+ */
+struct kvstash_engine {
+	__u64 prompt_tokens;
+	__u64 block_tokens;
+	__u64 step;
+	__u64 least_recompute;
+	const struct kvstash_engine_layout *layouts;
+	size_t nr_layouts;
+};
+
+/**
+ * struct kvstash_state_fact - a state that was asked for
+ * @tokens:    its aligned length, not 0; more than the prompt's, too, if the prompt
+ *             is how it begins
+ * @layout:    index in kvstash_engine.layouts
+ * @available: not 0: it is there for every rank
+ */
+struct kvstash_state_fact {
+	__u64 tokens;
+	__u32 layout;
+	__u32 available;
+};
+
+/**
+ * struct kvstash_facts - what is there of a prompt
+ * @page_run:  pages that are there, from the first one on without a gap
+ * @states:    in any order
+ * @nr_states: up to INT_MAX
+ */
+struct kvstash_facts {
+	__u64 page_run;
+	const struct kvstash_state_fact *states;
+	size_t nr_states;
+};
+
+/**
+ * struct kvstash_resume - where to resume, and with what
+ * @boundary:  the pages of [0, @boundary) and the states of @state are fetched; 0:
+ *             nothing is
+ * @start:     from here on it is computed: @boundary, or before it by the window of
+ *             a layout whose state is made again
+ * @recompute: tokens to compute: those behind @start
+ * @pages:     to fetch, from the first one on; the last may be cut by @boundary
+ * @state:     for each layout the index in kvstash_facts.states, or -1: made again,
+ *             or none is needed. If that state is longer than @boundary, it is cut
+ *             back
+ */
+struct kvstash_resume {
+	__u64 boundary;
+	__u64 start;
+	__u64 recompute;
+	__u64 pages;
+	int state[KVSTASH_RESUME_LAYOUTS_MAX];
+};
+
+/**
+ * kvstash_resume() - where to resume a prompt, by what is there of it
+ * @e:   the prompt and the engine
+ * @f:   what is there
+ * @out: the answer
+ *
+ * A boundary, 0 < b <= prompt_tokens, is usable if the pages of [0, b) are there
+ * and, for each layout, a state serves it, or that layout can be replayed. Computing
+ * starts at b, or, for replay on top of the pages, a window before b: the largest
+ * one of the layouts that have no state for b. It has to start behind 0, and with
+ * least_recompute tokens to go.
+ *
+ * The answer is the usable boundary with the deepest start; of several the least
+ * one, which fetches the fewest bytes. Of the states that serve it, the shortest is
+ * named, and of several the first. Nothing is guessed: if no boundary is usable,
+ * the answer says @boundary, @start and @pages 0, @recompute prompt_tokens.
+ *
+ * The time it takes depends on the number of states, not of tokens: at worst on its
+ * square, and in practice, with the deepest states last, hardly more than linearly.
+ *
+ * An engine of several ranks that each have states of their own uses only what all
+ * have: see kvstash_stops_common().
+ *
+ * A pure function: any thread, no client, no memory of its own.
+ *
+ * Return: 0, also if there is nothing; -EINVAL for too many layouts, a kind of
+ * replay that there is not, or bounded without a window, a state of length 0 or of
+ * a layout that there is not; @out is untouched then.
+ */
+int kvstash_resume(const struct kvstash_engine *e, const struct kvstash_facts *f,
+		   struct kvstash_resume *out);
+
+/**
+ * kvstash_stops_common() - stop points that two ranks have in common
+ * @stops: in tokens, ascending, none twice; gets those that are in @other, too
+ * @n:     how many
+ * @other: likewise, of another rank
+ * @m:     how many
+ *
+ * Each rank has states of its own, and one may have lost what another still has.
+ * An engine of several ranks has each ask for its own, intersects what they found,
+ * layout by layout, and resolves once, with the same facts for all: ranks that each
+ * resolved alone could resume at different boundaries. Of the page runs it takes
+ * the least.
+ *
+ * A pure function: any thread, no client.
+ *
+ * Return: how many are left in @stops, ascending.
+ */
+size_t kvstash_stops_common(__u64 *stops, size_t n, const __u64 *other,
+			    size_t m);
+
 /**
  * kvstash_reason_name() - short name of a reason, such as "no_space"
  * @reason: enum kvstash_reason

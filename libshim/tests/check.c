@@ -54,6 +54,7 @@ int main(void)
 	test_layout();
 	test_layer();
 	test_ring();
+	test_resume();
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed ? 1 : 0;
 }

@@ -105,6 +105,7 @@ void test_layout(void);
 void test_lease(void);
 void test_member(void);
 void test_reason(void);
+void test_resume(void);
 void test_ring(void);
 void test_state(void);
 

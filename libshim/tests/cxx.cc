@@ -15,9 +15,13 @@ int main()
 	struct kvstash_range range;
 	struct kvstash_member member;
 	struct kvstash_candidate candidate;
+	struct kvstash_engine engine = {};
+	struct kvstash_facts facts = {};
+	struct kvstash_resume resume;
 	struct kvstash_layout layout;
 	struct kvstash_layer layer = { 0, 8 };
 	struct kvstash_ring ring = {};
+	__u64 stops[] = { 1, 3 };
 	struct kvstash_keys keys;
 	struct kvstash_seg seg;
 	struct kvstash_put put;
@@ -64,7 +68,9 @@ int main()
 	kvstash_prep_layout_share(&layout, 1);
 	if (kvstash_state_key(data, sizeof(data), print, 1, 1, key, 1) >= 0 ||
 	    kvstash_layer_ranges(&layer, 1, nullptr, 0, nullptr, &range) ||
-	    kvstash_ring_segs(&ring, 1, 1, &seg, 1) >= 0)
+	    kvstash_ring_segs(&ring, 1, 1, &seg, 1) >= 0 ||
+	    kvstash_resume(&engine, &facts, &resume) ||
+	    kvstash_stops_common(stops, 2, stops + 1, 1) != 1)
 		return 1;
 	if (kvstash_member_of(key, 3, &member) == 0)
 		return 1;

@@ -13,7 +13,7 @@ symbols=$(nm -D --defined-only "$lib" | awk '$2 == "T" { print $3 }' | sort)
 
 # A call has one default version, that which new programs are linked to.
 got=$(echo "$symbols" | grep @@ | sed 's/@@.*//')
-want=$(grep -oE '^(int|void|const char \*) ?\*?kvstash_[a-z_]+\(' "$header" |
+want=$(grep -oE '^(int|size_t|void|const char \*) ?\*?kvstash_[a-z_]+\(' "$header" |
        grep -oE 'kvstash_[a-z_]+' | sort)
 if [ "$got" != "$want" ]; then
 	echo "exported:" "$got"

@@ -15,7 +15,7 @@ miss()
 	missing=$((missing + 1))
 }
 
-calls=$(grep -oE '^(int|void|const char \*) ?\*?kvstash_[a-z_]+\(' "$2" |
+calls=$(grep -oE '^(int|size_t|void|const char \*) ?\*?kvstash_[a-z_]+\(' "$2" |
 	grep -oE 'kvstash_[a-z_]+')
 for f in $calls; do
 	[ -e "$pages/$f.3" ] || miss "$f"
