@@ -70,12 +70,13 @@ static int keys_check(struct keys_call *call, u32 flags)
 		return KEYS_REFUSE(call, KVSTASH_R_FLAGS, flags, -EINVAL);
 	if (hdr->reserved)
 		return KEYS_REFUSE(call, KVSTASH_R_RESERVED, reserved, -EINVAL);
-	if (hdr->kind > KVSTASH_KIND_STATE)
-		return KEYS_REFUSE(call, KVSTASH_R_KIND, kind, -EINVAL);
 	if ((!hdr->count && !hdr->nr_candidates) || hdr->count > KVSTASH_BATCH_MAX)
 		return KEYS_REFUSE(call, KVSTASH_R_COUNT, count, -EINVAL);
+	/* States alone: what is said of keys is not looked at. */
 	if (!hdr->count)
-		return hdr->lens ? KEYS_REFUSE(call, KVSTASH_R_RESERVED, lens, -EINVAL) : 0;
+		return 0;
+	if (hdr->kind > KVSTASH_KIND_STATE)
+		return KEYS_REFUSE(call, KVSTASH_R_KIND, kind, -EINVAL);
 	if (hdr->lens ? hdr->key_len : !key_len_valid(hdr->kind, hdr->key_len))
 		return KEYS_REFUSE(call, KVSTASH_R_KEY_LEN, key_len, -EINVAL);
 	if (hdr->lens % sizeof(u16))

@@ -125,4 +125,4 @@ module_exit(kvs_exit);
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("KV-cache node for LLM inference");
-MODULE_VERSION("0.2");
+MODULE_VERSION("0.3");

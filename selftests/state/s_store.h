@@ -187,7 +187,7 @@ static inline struct kvstash_result sst_exists(int fd, const struct sst_key *k,
 	keys.kind = KVSTASH_KIND_STATE;
 	memset(out, 0, sizeof(*out));
 	ret = kvt_exists(fd, &keys, out);
-	return ret ? (struct kvstash_result){ .res = ret, .reason = keys.reason } : out->r;
+	return ret < 0 ? (struct kvstash_result){ .res = ret, .reason = keys.reason } : out->r;
 }
 
 static inline void sst_prep_candidate(struct kvstash_candidate *c, const struct sst_key *k)

@@ -591,7 +591,8 @@ struct kvstash_candidate {
  *            tags, or 0. Else 0
  * @bytes:    out, LOOKUP: bytes of the objects in the run; bytes missing if the
  *            call fails with KVSTASH_R_LEASE_BUDGET
- * @count:    keys, 1 to KVSTASH_BATCH_MAX; 0 for a LOOKUP of states alone
+ * @count:    keys, 1 to KVSTASH_BATCH_MAX; 0 for a LOOKUP of states alone: then
+ *            nothing that is said of keys is looked at
  * @stride:   EXISTS, REMOVE, PIN: size of a result as the caller knows it, a
  *            multiple of 8. LOOKUP: 0
  * @key_len:  1 to KVSTASH_KEY_MAX, or 0 with @lens
@@ -673,7 +674,7 @@ struct kvstash_layer {
  * @size:        sizeof(struct kvstash_layout)
  * @flags:       ADD: KVSTASH_LAYOUT_TIED. GET: KVSTASH_LAYOUT_NEXT; out: those that
  *               it was registered with. Else 0
- * @fingerprint: names the layout, with @scheme; GET with NEXT: out
+ * @fingerprint: names the layout, with @scheme; GET with NEXT: out, not looked at
  * @scheme:      version of the scheme that the fingerprint was made by
  * @alignment:   tokens, 1 to KVSTASH_ALIGNMENT_MAX: the length of a state is a
  *               multiple. ADD: in; GET: out; else 0
@@ -685,9 +686,10 @@ struct kvstash_layer {
  * @nr_layers:   ADD: 1 to KVSTASH_LAYERS_MAX. GET: room in @layers; out: how many
  *               the layout has. Else 0
  * @pool_permille: ADD, SET: as many slots as fit this share of the pool, 1 to 1000;
- *               0: @slots counts
+ *               0: @slots counts. Else 0
  * @id:          out: number of the layout, in the order of registration, not 0.
- *               GET with NEXT: in, too; 0: from the first
+ *               GET with NEXT: in, too; 0: from the first. After the last it is
+ *               KVSTASH_R_LAYOUT_UNKNOWN
  * @reason:      out: if the call fails, enum kvstash_reason
  * @field:       out: if the call fails, offset of the refused member
  * @reserved:    0
@@ -713,7 +715,8 @@ struct kvstash_layer {
  * description is registered already, which is no error, and its slots stay as they
  * are; with another one it is refused. Layers may leave gaps, and do not overlap.
  *
- * Slots are carved at once, within the namespace's quotas, or none is. Fewer slots
+ * Slots are carved at once, within the namespace's quotas, or none is: more than the
+ * pool has is KVSTASH_R_TOO_LARGE, more than can be had KVSTASH_R_NO_SPACE. Fewer slots
  * evict the states used longest ago; if more than are asked for can't be taken away
  * now, the call is refused and evicts nothing. A layout is dropped (DEL) when it has
  * no state; SET to 0 slots evicts them.
