@@ -578,11 +578,11 @@ struct kvstash_facts {
  * struct kvstash_resume - where to resume, and with what
  * @boundary:  the pages of [0, @boundary) and the states of @state are fetched; 0:
  *             nothing is
- * @start:     from here on it is computed: @boundary, or before it by the window of
- *             a layout whose state is made again
+ * @start:     from here on it is computed: @boundary, or before it by the largest
+ *             window, if states are made again
  * @recompute: tokens to compute: those behind @start
  * @pages:     to fetch, from the first one on; the last may be cut by @boundary
- * @state:     for each layout the index in kvstash_facts.states, or -1: made again,
+ * @state:     for each layout the index in kvstash_facts.states; all -1: made again,
  *             or none is needed. If that state is longer than @boundary, it is cut
  *             back
  */
@@ -601,9 +601,10 @@ struct kvstash_resume {
  * @out: the answer
  *
  * A boundary, 0 < b <= prompt_tokens, is usable if the pages of [0, b) are there
- * and, for each layout, a state serves it, or that layout can be replayed. Computing
- * starts at b, or, for replay on top of the pages, a window before b: the largest
- * one of the layouts that have no state for b. It has to start behind 0, and with
+ * and either a state of each layout serves it, and computing starts at b; or all
+ * layouts can be replayed on top of the pages, and it starts the largest window
+ * before b. One layout that can't be replayed rules that out for all of them, as it
+ * would need a state where computing starts. It has to start behind 0, and with
  * least_recompute tokens to go.
  *
  * The answer is the usable boundary with the deepest start; of several the least

@@ -2,12 +2,14 @@
 /*
  * libkvstash: where an engine resumes a prompt
  *
- * Which state serves a layout changes only at the ends of the spans of boundaries
- * that a state serves, [tokens - rollback, tokens]. Between two such ends, start is
- * the boundary less a constant: it grows with it. So the best boundary of each such
- * region is its last usable one: the region's end, or where one of the bounds from
- * above cuts it off (the prompt, the page run, least_recompute), rounded down to a
- * step. These few are tried; whether one is usable, serve() alone says.
+ * A boundary is had in one of two ways: by states of all layouts, or by computing
+ * the window before it again. Which states serve changes only at the ends of the
+ * spans of boundaries that a state serves, [tokens - rollback, tokens]. Between two
+ * such ends, and for each way, start is the boundary less a constant: it grows with
+ * it. So the best boundary of each such region is its last usable one: the region's
+ * end, or where one of the bounds from above cuts it off (the prompt, the page run,
+ * least_recompute), rounded down to a step. These few are tried; whether one is
+ * usable, serve() alone says.
  */
 #include <errno.h>
 #include <limits.h>
@@ -71,30 +73,52 @@ static void find_states(const struct kvstash_engine *e,
 	}
 }
 
-/* Whether boundary @b is usable; how, in @r, which says nothing else before. */
+/* A state of each layout serves @b: computing starts there. */
+static int serve_states(const struct kvstash_engine *e,
+			const struct kvstash_facts *f, __u64 b,
+			struct kvstash_resume *r)
+{
+	find_states(e, f, b, r->state);
+	for (size_t i = 0; i < e->nr_layouts; i++)
+		if (r->state[i] < 0)
+			return 0;
+	r->start = b;
+	return 1;
+}
+
+/*
+ * No state is needed if all layouts can be made again: computing starts the largest
+ * window before @b. One that can't would need a state there, not at @b.
+ */
+static int serve_replay(const struct kvstash_engine *e, __u64 b,
+			struct kvstash_resume *r)
+{
+	__u64 window = 0;
+
+	for (size_t i = 0; i < e->nr_layouts; i++) {
+		if (e->layouts[i].replay != KVSTASH_REPLAY_BOUNDED)
+			return 0;
+		if (e->layouts[i].window > window)
+			window = e->layouts[i].window;
+	}
+	r->start = less(b, window);
+	return e->nr_layouts > 0;
+}
+
+/* Whether boundary @b is usable, in that way; @r says nothing before. */
 static int serve(const struct kvstash_engine *e, const struct kvstash_facts *f,
-		 __u64 b, struct kvstash_resume *r)
+		 __u64 b, int replay, struct kvstash_resume *r)
 {
 	__u64 n = e->prompt_tokens;
 
 	if (!b || b > n || (e->step && b % e->step))
 		return 0;
 	r->boundary = b;
-	r->start = b;
 	r->pages = e->block_tokens ? (b - 1) / e->block_tokens + 1 : 0;
 	if (r->pages && r->pages > f->page_run)
 		return 0;
-	find_states(e, f, b, r->state);
-	for (size_t i = 0; i < e->nr_layouts; i++) {
-		__u64 from = less(b, e->layouts[i].window);
-
-		if (r->state[i] >= 0)
-			continue;
-		if (e->layouts[i].replay != KVSTASH_REPLAY_BOUNDED)
-			return 0;
-		if (from < r->start)
-			r->start = from;
-	}
+	if (replay ? !serve_replay(e, b, r) : !serve_states(e, f, b, r))
+		return 0;
 	r->recompute = n - r->start;
 	return r->start && r->recompute >= e->least_recompute;
 }
@@ -117,9 +141,11 @@ static void attempt(const struct kvstash_engine *e,
 	/* start is not behind its boundary */
 	if (b < best->start)
 		return;
-	nothing(e, &r);
-	if (serve(e, f, b, &r) && better(&r, best))
-		*best = r;
+	for (int replay = 0; replay < 2; replay++) {
+		nothing(e, &r);
+		if (serve(e, f, b, replay, &r) && better(&r, best))
+			*best = r;
+	}
 }
 
 /* What bounds the boundary from above, whatever serves it */
