@@ -385,9 +385,8 @@ static u64 stat_sum(const struct kvs_layout *layout, enum kvs_layout_stat stat)
  * @layout: with a reference of the caller's
  * @out:    out
  */
-void kvs_layout_describe(const struct kvs_layout *layout, struct kvstash_layout *out)
+void kvs_layout_describe(struct kvs_layout *layout, struct kvstash_layout *out)
 {
-	struct kvs_layout *l = (struct kvs_layout *)layout;
 	u64 *stat = &out->hits;
 	unsigned int i;
 
@@ -404,10 +403,10 @@ void kvs_layout_describe(const struct kvs_layout *layout, struct kvstash_layout 
 	out->nr_layers = layout->nr_layers;
 	out->id = layout->id;
 	out->slot_pages_bytes = layout->slot_pages << KVS_PAGE_SHIFT;
-	spin_lock(&l->lock);
+	spin_lock(&layout->lock);
 	out->slots = layout->nr_carved - layout->surplus;
 	out->used = layout->nr_carved - layout->nr_free;
-	spin_unlock(&l->lock);
+	spin_unlock(&layout->lock);
 	/* Less the list's and the caller's. */
 	out->states = refcount_read(&layout->refs) - 2;
 	for (i = 0; i < KVS_NR_LAYOUT_STATS; i++)

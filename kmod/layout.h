@@ -105,7 +105,7 @@ int kvs_layout_add(struct kvs_layout *new, u64 slots, u32 permille, struct kvs_l
 int kvs_layout_set(struct kvs_layout *layout, u64 slots, u32 permille,
 		   struct kvstash_result *r);
 int kvs_layout_del(struct kvs_layout *layout, struct kvstash_result *r);
-void kvs_layout_describe(const struct kvs_layout *layout, struct kvstash_layout *out);
+void kvs_layout_describe(struct kvs_layout *layout, struct kvstash_layout *out);
 bool kvs_layouts_evict(struct kvs_ns *ns);
 void kvs_layouts_exit(struct kvs_ns *ns);
 

@@ -51,7 +51,7 @@ int kvs_netlink_layouts_done(struct netlink_callback *cb)
 	return 0;
 }
 
-static int layout_message(struct sk_buff *msg, const struct kvs_layout *layout,
+static int layout_message(struct sk_buff *msg, struct kvs_layout *layout,
 			  struct netlink_callback *cb)
 {
 	struct kvstash_layout desc;

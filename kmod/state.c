@@ -155,7 +155,8 @@ void kvs_state_probed(const struct kvs_key *key, struct kvstash_result *r)
 
 	rcu_read_lock();
 	layout = explain_miss(key, r);
-	if (layout && !r->res)
+	/* It may be there and yet not be leased. */
+	if (layout && r->res != -ENOENT && r->res != -EINVAL)
 		kvs_layout_stat_inc(layout, FOUND);
 	else if (layout)
 		kvs_layout_stat_inc(layout, NOT_FOUND);
