@@ -7,16 +7,23 @@
  * readers ask for members, several of a group in one call, all the time. The pool
  * has room for a fifth of the groups, so that eviction never rests.
  *
- * An observation is what one call says of several members of one group:
+ * An observation is what one call says of several members of one group. Half of
+ * the calls have the members of a group far apart, among the keys of many others:
+ * that takes several windows, between which others run even on one CPU. Each is:
  *  - all of them are there or none is;
- *  - of all of them the group has the same state and as many members;
+ *  - of a member that is asked for twice the group has the same state, and as many
+ *    members. (Of another member it need not: a group that is not visible may go,
+ *    and the next one of its key come.)
  *  - a key that is asked for twice has the same tag, or bytes of the same put: each
  *    put has a number of its own. So a group that is removed and put again between
  *    two answers is not taken for one that was there all the while;
  *  - each byte is that of the put that its number says.
  *
  * TORTURE_OBSERVATIONS says how many there shall be; "make torture" asks for ten
- * million, "make check" for a number that suits the bed.
+ * million, "make check" for a number that suits the bed. A writer is killed after so
+ * many observations, and not after a time, and readers wait for writers that are
+ * behind: the fewest kills, removals and evictions there are follow from the number
+ * of observations, on each machine.
  */
 #include "g_store.h"
 
@@ -24,25 +31,44 @@
 #define MEMBERS	8U
 #define HOT	6U	/* groups that half of all calls are about */
 #define GROUPS	900U	/* of about 50 KiB each: five times the pool */
+#define LATEST	192U	/* put last: some are about to be evicted, some have just been */
 
 #define WRITERS	8U
 #define READERS	8U
-#define ASKED	4U	/* groups of a call */
+#define ASKED	16U	/* groups of a call, of GET a quarter */
 #define KEYS	(ASKED * (MEMBERS + 2))	/* of a call: two keys of a group come twice */
 
+#define KILL	3000U	/* observations between two kills, at most; readers may be */
+			/* so many ahead */
+#define STEP	100U	/* observations that a step of a writer is good for */
+
+/**
+ * struct torture - in shared memory
+ * @observations: that were made
+ * @mark:         when there are so many, @reached is opened
+ * @steps:        of all writers
+ * @next:         place in @latest, which has the groups put last, but for hot ones
+ * @put:          number of the last put
+ * @gets:         observations by GET, with bytes
+ */
 struct torture {
 	struct kvr_store *s;
+	struct kvt_gate reached;
 	__u32 stop;
+	__u32 observations;
+	__u32 mark;
+	__u32 steps;
+	__u32 next;
+	__u32 latest[LATEST];
 	__u64 seed;
-	__u64 put;	/* number of the last put */
+	__u64 put;
 	__u64 puts;
 	__u64 there;
 	__u64 refused;
 	__u64 removes;
-	__u64 observations;
 	__u64 whole;
 	__u64 none;
-	__u64 gets;	/* observations by GET, with bytes */
+	__u64 gets;
 	__u64 lookups;
 	__u64 samples;
 	__u64 kills;
@@ -54,6 +80,16 @@ static char buf[KEYS][16384];
 static void count(__u64 *word, __u64 n)
 {
 	__atomic_add_fetch(word, n, __ATOMIC_RELAXED);
+}
+
+/* Whoever reaches the mark says so. */
+static void observed(struct torture *t, __u32 n)
+{
+	__u32 now = __atomic_add_fetch(&t->observations, n, __ATOMIC_SEQ_CST);
+	__u32 mark = kvr_load(&t->mark);
+
+	if (now >= mark && now - n < mark)
+		kvt_gate_open(&t->reached, 1);
 }
 
 /* In chains of three: the parent is the group before. @parent has room for it. */
@@ -195,6 +231,16 @@ static void shuffle(unsigned int *order, unsigned int n, __u64 *rnd)
 	}
 }
 
+static void note_latest(struct torture *t, unsigned int id)
+{
+	__u32 at;
+
+	if (id < HOT)
+		return;
+	at = __atomic_fetch_add(&t->next, 1, __ATOMIC_RELAXED) % LATEST;
+	__atomic_store_n(&t->latest[at], id, __ATOMIC_RELAXED);
+}
+
 /* All members in random order: in batches of random length, or in phases. */
 static int put_group(struct torture *t, int fd, unsigned int id, __u64 *rnd)
 {
@@ -221,6 +267,7 @@ static int put_group(struct torture *t, int fd, unsigned int id, __u64 *rnd)
 			if (writer_result(t, e[--n].r))
 				return 1;
 	}
+	note_latest(t, id);
 	return 0;
 }
 
@@ -241,6 +288,19 @@ static int remove_group(struct torture *t, int fd, unsigned int id, __u64 *rnd)
 	return 0;
 }
 
+/* Of the hot ones every second step removes one: they come and go all the time. */
+static int writer_step(struct torture *t, int fd, __u64 *rnd)
+{
+	unsigned int id = pick_group(rnd);
+	int bad = 0;
+
+	if (kvr_below(rnd, id < HOT ? 2 : 6) == 0)
+		return remove_group(t, fd, id, rnd);
+	for (unsigned int k = id - id % 3; k <= id && !bad; k++)
+		bad = put_group(t, fd, k, rnd);
+	return bad;
+}
+
 /*
  * A member of which one part is lost can be completed by nobody, as its tag is
  * never used again. So the client ends now and then, and what it left is idle.
@@ -256,12 +316,8 @@ static int writer(void *arg)
 		if (fd < 0)
 			return kvr_say("open: %d", fd);
 		for (unsigned int i = 0; i < 16 && !bad && !kvr_load(&t->stop); i++) {
-			unsigned int id = pick_group(&rnd);
-
-			for (unsigned int k = id - id % 3; k <= id && !bad; k++)
-				bad = put_group(t, fd, k, &rnd);
-			if (!bad && !kvr_below(&rnd, 3))
-				bad = remove_group(t, fd, pick_group(&rnd), &rnd);
+			bad = writer_step(t, fd, &rnd);
+			kvr_add(&t->steps, 1);
 		}
 		close(fd);
 	}
@@ -272,8 +328,9 @@ static int writer(void *arg)
  * Readers
  */
 
-/** struct question - one call about some groups, their keys mixed */
+/** struct question - one call about @groups groups with @n keys, mixed */
 struct question {
+	unsigned int groups;
 	unsigned int n;
 	struct grp g[ASKED];
 	unsigned int which[KEYS];	/* of the groups */
@@ -281,32 +338,42 @@ struct question {
 	struct kvr_key key[KEYS];
 };
 
-/** struct answer - what it said of one key */
+/** struct answer - what it said of one key: the number of the put, if known */
 struct answer {
 	bool there;
-	__u64 nr;	/* of the put, if it is there */
+	__u64 nr;
 };
 
+/* What comes and goes by removal, or what eviction is about. */
+static unsigned int ask_group(const struct torture *t, __u64 *rnd)
+{
+	if (kvr_below(rnd, 2))
+		return kvr_below(rnd, HOT);
+	return __atomic_load_n(&t->latest[kvr_below(rnd, LATEST)], __ATOMIC_RELAXED);
+}
+
 /* Of each group all members but some, and two of them again. */
-static void ask(struct question *q, __u64 *rnd)
+static void ask(const struct torture *t, struct question *q, unsigned int groups, __u64 *rnd)
 {
 	unsigned int order[KEYS], which[KEYS], member[KEYS], n = 0;
+	bool in_order = kvr_below(rnd, 2);
 	struct kvr_key parent;
 
-	for (unsigned int i = 0; i < ASKED; i++) {
+	for (unsigned int i = 0; i < groups; i++) {
 		unsigned int first = kvr_below(rnd, MEMBERS), some = 2 + kvr_below(rnd, 7);
 
-		q->g[i] = torture_group(pick_group(rnd), &parent);
+		q->g[i] = torture_group(ask_group(t, rnd), &parent);
 		for (unsigned int k = 0; k < some + 2; k++) {
 			which[n] = i;
 			member[n++] = (first + k % some) % MEMBERS;
 		}
 	}
 	shuffle(order, n, rnd);
+	q->groups = groups;
 	q->n = n;
 	for (unsigned int i = 0; i < n; i++) {
 		/* half of the calls ask group by group: then the span is short */
-		unsigned int from = *rnd & 1 ? i : order[i];
+		unsigned int from = in_order ? i : order[i];
 
 		q->which[i] = which[from];
 		q->member[i] = member[from];
@@ -320,17 +387,22 @@ static bool same_group(const struct question *q, unsigned int i, unsigned int k)
 	return q->g[q->which[i]].key.id == q->g[q->which[k]].key.id;
 }
 
+/* Always -1. */
 static int split(const struct question *q, const char *how, unsigned int i, unsigned int k,
 		 const struct answer *a)
 {
-	return kvr_say("%s, group %llu: member %u %s (put %llu), member %u %s (put %llu)", how,
-		       q->g[q->which[i]].key.id, q->member[i], a[i].there ? "there" : "not",
-		       a[i].nr, q->member[k], a[k].there ? "there" : "not", a[k].nr);
+	kvr_say("%s, group %llu: member %u %s (put %llu), member %u %s (put %llu)", how,
+		q->g[q->which[i]].key.id, q->member[i], a[i].there ? "there" : "not", a[i].nr,
+		q->member[k], a[k].there ? "there" : "not", a[k].nr);
+	return -1;
 }
 
+/* The number of observations, or -1. */
 static int judge(struct torture *t, const struct question *q, const char *how,
 		 const struct answer *a)
 {
+	int seen = 0;
+
 	for (unsigned int i = 0; i < q->n; i++) {
 		bool first = true;
 
@@ -345,10 +417,11 @@ static int judge(struct torture *t, const struct question *q, const char *how,
 		}
 		if (!first)
 			continue;
-		count(&t->observations, 1);
+		seen++;
 		count(a[i].there ? &t->whole : &t->none, 1);
 	}
-	return 0;
+	observed(t, seen);
+	return seen;
 }
 
 /* Is what EXISTS says of the group what it says of the member? */
@@ -360,26 +433,35 @@ static bool facts_agree(const struct kvstash_exists *x)
 	       visible == !x->r.res && (!visible || x->members_present == MEMBERS);
 }
 
-/* And what it says of the group by each of its members? */
-static int judge_facts(const struct question *q, const struct kvstash_exists *x)
+/* The same complete member twice, and so the same group? No other put has its number. */
+static bool same_member(const struct question *q, const struct answer *a,
+			const struct kvstash_exists *x, unsigned int i, unsigned int k)
 {
-	int first[ASKED] = { -1, -1, -1, -1 };
+	return same_group(q, i, k) && q->member[i] == q->member[k] && a[i].nr == a[k].nr &&
+	       x[i].parts_present == x[i].parts && x[k].parts_present == x[k].parts;
+}
 
+/* And what it says of the group by the same member again? */
+static int judge_facts(const struct question *q, const struct answer *a,
+		       const struct kvstash_exists *x)
+{
 	for (unsigned int i = 0; i < q->n; i++) {
-		int *f = &first[q->which[i]];
+		unsigned int k;
 
 		if (x[i].r.res && x[i].r.res != -ENOENT)
 			return kvr_say("EXISTS: %d reason %u", x[i].r.res, x[i].r.reason);
 		if (x[i].state == KVSTASH_STATE_ABSENT)
 			continue;
-		*f = *f < 0 ? (int)i : *f;
-		if (facts_agree(&x[i]) && x[i].group_state == x[*f].group_state &&
-		    x[i].members_present == x[*f].members_present)
+		for (k = 0; k < i; k++)
+			if (x[k].state != KVSTASH_STATE_ABSENT && same_member(q, a, x, i, k))
+				break;
+		if (facts_agree(&x[i]) && x[i].group_state == x[k].group_state &&
+		    x[i].members_present == x[k].members_present)
 			continue;
 		return kvr_say("group %llu: reason %u, of %u members %u, state %u; before %u, %u",
 			       q->g[q->which[i]].key.id, x[i].r.reason, x[i].members,
-			       x[i].members_present, x[i].group_state, x[*f].members_present,
-			       x[*f].group_state);
+			       x[i].members_present, x[i].group_state, x[k].members_present,
+			       x[k].group_state);
 	}
 	return 0;
 }
@@ -397,16 +479,16 @@ static int look(struct torture *t, int fd, const struct question *q)
 		return kvr_say("EXISTS as a whole failed");
 	for (unsigned int i = 0; i < q->n; i++) {
 		a[i].there = !x[i].r.res;
-		if (a[i].there)
-			memcpy(&a[i].nr, tags[i], sizeof(a[i].nr));
+		memcpy(&a[i].nr, tags[i], sizeof(a[i].nr));
 	}
-	return judge(t, q, "EXISTS", a) || judge_facts(q, x);
+	return judge(t, q, "EXISTS", a) < 0 || judge_facts(q, a, x);
 }
 
 static int fetch(struct torture *t, int fd, const struct question *q)
 {
 	struct kvstash_get e[KEYS];
 	struct answer a[KEYS] = { 0 };
+	int seen;
 
 	for (unsigned int i = 0; i < q->n; i++)
 		kvstash_prep_get(&e[i], &q->key[i], sizeof(q->key[i]), buf[i], sizeof(buf[i]));
@@ -424,11 +506,15 @@ static int fetch(struct torture *t, int fd, const struct question *q)
 			return kvr_say("group %llu member %u: wrong bytes of put %llu",
 				       q->g[q->which[i]].key.id, q->member[i], a[i].nr);
 	}
-	count(&t->gets, ASKED);
-	return judge(t, q, "GET", a);
+	seen = judge(t, q, "GET", a);
+	count(&t->gets, seen > 0 ? seen : 0);
+	return seen < 0;
 }
 
-/* The run over the members of one group is all of them or nothing. */
+/*
+ * The run over the members of one group is all of them or nothing, which says only
+ * that the first one is not there.
+ */
 static int lookup(struct torture *t, int fd, const struct grp *g)
 {
 	__u32 reason;
@@ -436,9 +522,20 @@ static int lookup(struct torture *t, int fd, const struct grp *g)
 
 	if (run && run != (int)MEMBERS)
 		return kvr_say("group %llu: run %d reason %u", g->key.id, run, reason);
-	count(&t->observations, 1);
-	count(&t->lookups, 1);
+	observed(t, !!run);
+	count(&t->lookups, !!run);
 	return 0;
+}
+
+/* Readers wait for kills and for writers that are far behind. False at the end. */
+static bool reader_goes_on(const struct torture *t)
+{
+	__u32 seen = kvr_load(&t->observations);
+
+	if (seen > KILL && (kvr_await(&t->mark, seen - KILL, &t->stop) ||
+			    kvr_await(&t->steps, (seen - KILL) / STEP, &t->stop)))
+		return false;
+	return !kvr_load(&t->stop);
 }
 
 static int reader(void *arg)
@@ -449,13 +546,13 @@ static int reader(void *arg)
 	struct question q;
 
 	kvr_pin(my_number % 2);
-	while (fd >= 0 && !kvr_load(&t->stop)) {
-		ask(&q, &rnd);
+	while (fd >= 0 && reader_goes_on(t)) {
+		ask(t, &q, ASKED, &rnd);
 		if (look(t, fd, &q) || lookup(t, fd, &q.g[0]))
 			return 1;
 		if (kvr_below(&rnd, 4))
 			continue;
-		ask(&q, &rnd);
+		ask(t, &q, ASKED / 4, &rnd);
 		if (fetch(t, fd, &q))
 			return 1;
 	}
@@ -482,48 +579,115 @@ static int sampler(void *arg)
  * The run
  */
 
-static __u64 wanted(void)
+static __u32 wanted(void)
 {
 	const char *s = getenv("TORTURE_OBSERVATIONS");
-	__u64 n = s ? strtoull(s, NULL, 0) : 0;
+	__u32 n = s ? strtoul(s, NULL, 0) : 0;
 
 	return n ? n : kvt_rounds(400000);
 }
 
-static pid_t start(int (*fn)(void *arg), struct torture *t, unsigned int number)
+/* So that from the first step on each put has to evict. */
+static bool fill_pool(struct torture *t)
 {
-	my_number = number;
-	return kvr_spawn(fn, t);
+	__u64 rnd = t->seed + 3;
+
+	for (unsigned int id = 0; id < GROUPS && !kvr_ns(t->s, "groups_evicted"); id++)
+		if (put_group(t, t->s->fd, id, &rnd))
+			return false;
+	return true;
 }
 
-/* Kills a writer now and then and puts another in its place: true if all went well. */
-static bool kill_writers(struct torture *t, pid_t *writers, const pid_t *others, unsigned int nr)
+/** struct cast - who takes part, and what it takes to see that one ends */
+struct cast {
+	struct torture *t;
+	pid_t writer[WRITERS];
+	pid_t other[READERS + 1];
+	struct pollfd p[1 + WRITERS + READERS + 1];
+	unsigned int number;	/* of the next to start */
+};
+
+static void start(struct cast *c, int (*fn)(void *arg), unsigned int number, pid_t *pid,
+		  struct pollfd *p)
 {
-	struct pollfd p[READERS + 1];
-	__u64 rnd = t->seed + 7, n = wanted();
-	unsigned int number = WRITERS;
-	bool good = true;
+	my_number = number;
+	*pid = kvr_spawn(fn, c->t);
+	*p = (struct pollfd){ syscall(SYS_pidfd_open, *pid, 0), POLLIN, 0 };
+}
 
-	for (unsigned int i = 0; i < nr; i++)
-		p[i] = (struct pollfd){ syscall(SYS_pidfd_open, others[i], 0), POLLIN, 0 };
-	while (good && __atomic_load_n(&t->observations, __ATOMIC_RELAXED) < n) {
-		unsigned int i = kvr_below(&rnd, WRITERS);
+static void start_writer(struct cast *c, unsigned int i)
+{
+	start(c, writer, c->number++, &c->writer[i], &c->p[1 + i]);
+}
 
-		/* a reader that ends has found something */
-		if (poll(p, nr, 1 + kvr_below(&rnd, 20)))
-			break;
-		good = kvr_kill(writers[i]) == -SIGKILL;
-		writers[i] = start(writer, t, number++);
-		t->kills++;
+static void start_all(struct cast *c)
+{
+	struct pollfd *p = &c->p[1 + WRITERS];
+
+	c->p[0] = (struct pollfd){ c->t->reached.fd[0], POLLIN, 0 };
+	for (unsigned int i = 0; i < WRITERS; i++)
+		start_writer(c, i);
+	for (unsigned int i = 0; i < READERS; i++)
+		start(c, reader, i, &c->other[i], &p[i]);
+	start(c, sampler, 0, &c->other[READERS], &p[READERS]);
+}
+
+/* Until there are @mark observations; false if one ends: it has found something. */
+static bool await_observations(struct cast *c, __u32 mark)
+{
+	struct torture *t = c->t;
+
+	kvr_add(&t->mark, mark - t->mark);
+	while (kvr_load(&t->observations) < mark) {
+		if (poll(c->p, KVT_LEN(c->p), -1) < 0)
+			return false;
+		for (unsigned int i = 1; i < KVT_LEN(c->p); i++)
+			if (c->p[i].revents)
+				return false;
+		kvt_gate_wait(&t->reached);
 	}
-	for (unsigned int i = 0; i < nr; i++)
-		close(p[i].fd);
-	return good;
+	return true;
+}
+
+static bool kill_writer(struct cast *c, unsigned int i)
+{
+	close(c->p[1 + i].fd);
+	if (kvr_kill(c->writer[i]) != -SIGKILL)
+		return false;
+	start_writer(c, i);
+	c->t->kills++;
+	return true;
+}
+
+/* Each time that some observations were made a writer is killed, and another comes. */
+static bool kill_writers(struct cast *c)
+{
+	__u32 n = wanted(), mark = 0;
+	__u64 rnd = c->t->seed + 7;
+
+	do {
+		mark += 1 + kvr_below(&rnd, KILL);
+		mark = mark < n ? mark : n;
+		if (!await_observations(c, mark) || !kill_writer(c, kvr_below(&rnd, WRITERS)))
+			return false;
+	} while (mark < n);
+	return true;
+}
+
+static void end_all(struct __test_metadata *_metadata, struct cast *c)
+{
+	kvr_add(&c->t->stop, 1);
+	for (unsigned int i = 0; i < WRITERS; i++)
+		EXPECT_EQ(0, kvt_wait(c->writer[i]));
+	for (unsigned int i = 0; i < READERS + 1; i++)
+		EXPECT_EQ(0, kvt_wait(c->other[i]));
+	for (unsigned int i = 1; i < KVT_LEN(c->p); i++)
+		close(c->p[i].fd);
 }
 
 static void report(struct __test_metadata *_metadata, const struct torture *t)
 {
-	TH_LOG("%llu observations: %llu whole, %llu none; %llu by GET, %llu by LOOKUP",
+	TH_LOG("%u observations: %llu whole, %llu none; %llu by GET, %llu by LOOKUP",
 	       t->observations, t->whole, t->none, t->gets, t->lookups);
 	TH_LOG("parts put %llu, there %llu, refused %llu; removed %llu; killed %llu; samples %llu",
 	       t->puts, t->there, t->refused, t->removes, t->kills, t->samples);
@@ -573,29 +737,23 @@ static void expect_figures(struct __test_metadata *_metadata, const struct tortu
 	kvr_sane(_metadata, s);
 }
 
-/* The bound is for hangs: ten million observations in a slow bed take an hour. */
+/* The bound is for hangs: ten million observations in a slow bed take hours. */
 TEST_F_TIMEOUT(store, I1_I4_I6_churn, 14400)
 {
 	struct torture *t = kvr_shared(sizeof(*t));
-	pid_t writers[WRITERS], others[READERS + 1];
 	struct kvr_store *s = &self->s;
-	unsigned int nr = 0;
+	struct cast c = { .t = t };
 
 	ASSERT_NE(NULL, t);
 	kvr_store_make(_metadata, s, POOL, NULL);
 	t->s = s;
 	t->seed = kvr_run_seed();
-	for (unsigned int i = 0; i < WRITERS; i++)
-		writers[i] = start(writer, t, i);
-	for (unsigned int i = 0; i < READERS; i++)
-		others[nr++] = start(reader, t, i);
-	others[nr++] = start(sampler, t, 0);
-	EXPECT_TRUE(kill_writers(t, writers, others, nr));
-	kvr_add(&t->stop, 1);
-	for (unsigned int i = 0; i < WRITERS; i++)
-		EXPECT_EQ(0, kvt_wait(writers[i]));
-	for (unsigned int i = 0; i < nr; i++)
-		EXPECT_EQ(0, kvt_wait(others[i]));
+	ASSERT_EQ(0, kvt_gate_init(&t->reached));
+	ASSERT_TRUE(fill_pool(t));
+	start_all(&c);
+	EXPECT_TRUE(kill_writers(&c));
+	end_all(_metadata, &c);
+	kvt_gate_end(&t->reached);
 	report(_metadata, t);
 	expect_figures(_metadata, t);
 }
