@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* kvstash-load: pool_mb=2 */
 /*
- * Processes that race for a member, or for being the last: at a barrier, so that
- * they are at it at the same time.
+ * Processes that race for a member, for being the last, or with the end of a group
+ * that has only begun: at a barrier, so that they are at it at the same time.
  */
 #include "g_store.h"
 
@@ -227,6 +227,133 @@ TEST_F(store, I4_last_of_eight_publishes)
 	EXPECT_EQ(0, kvt_wait(watch));
 	TH_LOG("%llu looks, %llu saw all", t->looks, t->whole);
 	EXPECT_EQ(t->rounds, kvr_ns(s, "groups_published"));
+}
+
+/*
+ * A group is in the index before it has its place below its parent, and as long as
+ * it has no member anyone can remove it. One process puts groups below a page, in one
+ * call; the other removes those groups all the while. Each put makes its group anew
+ * if need be. Then the page goes, with what there is below it.
+ */
+#define NESTS	64U	/* groups of a round */
+
+struct nest {
+	struct kvr_store *s;
+	struct kvr_barrier b;
+	unsigned long rounds;
+	__u32 done;	/* rounds of which all is put */
+};
+
+static const struct kvr_obj nest_page = { .key = { 3, 1 << 16 }, .len = 100, .parts = 1 };
+
+static struct grp nest_group(unsigned int i)
+{
+	return (struct grp){
+		.key = { 4, i }, .len = 100, .members = 2, .flags = KVSTASH_PUT_ATOMIC,
+		.parent = &nest_page.key,
+	};
+}
+
+static int nest_put(int fd)
+{
+	struct kvstash_put e[2 * NESTS];
+	struct kvr_obj o[2 * NESTS];
+	struct grp g[NESTS];
+
+	memset(buf, 7, 100);
+	for (unsigned int i = 0; i < 2 * NESTS; i++) {
+		g[i / 2] = nest_group(i / 2);
+		o[i] = grp_member(&g[i / 2], i % 2);
+		grp_prep(&e[i], &g[i / 2], i % 2, &o[i], 0, buf);
+	}
+	if (kvt_put(fd, e, 2 * NESTS) != 2 * NESTS)
+		return kvr_say("PUT as a whole failed");
+	for (unsigned int i = 0; i < 2 * NESTS; i++)
+		if (e[i].r.res)
+			return kvr_say("group %u: %d reason %u", i / 2, e[i].r.res, e[i].r.reason);
+	return 0;
+}
+
+static int nest_remove(int fd)
+{
+	struct kvstash_exists x[NESTS];
+	struct kvr_key keys[NESTS];
+	struct kvstash_keys k;
+
+	for (unsigned int i = 0; i < NESTS; i++)
+		keys[i] = nest_group(i).key;
+	grp_prep_keys(&k, keys, NESTS);
+	if (kvt_remove(fd, &k, x) != (int)NESTS)
+		return kvr_say("REMOVE as a whole failed");
+	for (unsigned int i = 0; i < NESTS; i++)
+		if (x[i].r.res && x[i].r.reason != KVSTASH_R_MISS &&
+		    x[i].r.reason != KVSTASH_R_IN_FLIGHT)
+			return kvr_say("remove %u: %d reason %u", i, x[i].r.res, x[i].r.reason);
+	return 0;
+}
+
+/* Nothing is left of a round when the page has gone. */
+static int nest_end(const struct nest *t, int fd)
+{
+	struct kvstash_result r = kvr_remove(fd, &nest_page);
+
+	if (r.res)
+		return kvr_say("page: %d reason %u", r.res, r.reason);
+	return kvr_ns(t->s, "objects") ? kvr_say("objects are left") : 0;
+}
+
+static int nest_putter(void *arg)
+{
+	struct nest *t = arg;
+	int fd = kvt_open_ns(t->s->name), bad = fd < 0;
+	struct kvr_obj page = nest_page;
+
+	kvr_pin(0);
+	for (unsigned long round = 0; !bad && round < t->rounds; round++) {
+		bad = kvr_put(fd, &page, buf).res || kvr_barrier_wait(&t->b) || nest_put(fd);
+		kvr_add(&t->done, 1);
+		bad = bad || kvr_barrier_wait(&t->b) || nest_end(t, fd);
+	}
+	return bad ? kvr_barrier_break(&t->b) : 0;
+}
+
+static int nest_remover(void *arg)
+{
+	struct nest *t = arg;
+	int fd = kvt_open_ns(t->s->name), bad = fd < 0;
+
+	kvr_pin(1);
+	for (unsigned long round = 0; !bad && round < t->rounds; round++) {
+		bad = !!kvr_barrier_wait(&t->b);
+		while (!bad && kvr_load(&t->done) == round) {
+			bad = nest_remove(fd);
+			sched_yield();
+		}
+		bad = bad || kvr_barrier_wait(&t->b);
+	}
+	return bad ? kvr_barrier_break(&t->b) : 0;
+}
+
+TEST_F(store, I9_groups_are_removed_before_they_have_their_place)
+{
+	struct nest *t = kvr_shared(sizeof(*t));
+	struct kvr_store *s = &self->s;
+	__u64 published, empty;
+	pid_t pid[2];
+
+	ASSERT_NE(NULL, t);
+	kvr_store_make(_metadata, s, KVR_MB(4), NULL);
+	*t = (struct nest){ .s = s, .b.n = 2, .rounds = kvt_rounds(5000) };
+	pid[0] = kvr_spawn(nest_putter, t);
+	pid[1] = kvr_spawn(nest_remover, t);
+	for (unsigned int i = 0; i < 2; i++)
+		EXPECT_EQ(0, kvt_wait(pid[i]));
+	published = kvr_ns(s, "groups_published");
+	EXPECT_EQ(NESTS * t->rounds, published);
+	/* with a whole group two members were removed, and in each round the page */
+	empty = kvr_ns(s, "groups_removed") - (kvr_ns(s, "removed") - t->rounds) / 2;
+	TH_LOG("%llu groups; %llu removed before they had a member", published, empty);
+	EXPECT_EQ(0, kvr_ns(s, "objects"));
 }
 
 TEST_HARNESS_MAIN
