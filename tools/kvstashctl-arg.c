@@ -246,7 +246,7 @@ int arg_range(struct ctl *ctl, const char *s, struct kvstash_range *out)
 	return 0;
 }
 
-int arg_key(struct ctl *ctl, const char *what, const char *s, size_t least,
+int arg_key(struct ctl *ctl, const char *what, const char *s, size_t most,
 	    unsigned char **out, size_t *len)
 {
 	size_t n = strlen(s);
@@ -254,9 +254,9 @@ int arg_key(struct ctl *ctl, const char *what, const char *s, size_t least,
 
 	if (ctl->hex)
 		n /= 2;
-	if (n < least || n > KVSTASH_KEY_MAX)
-		return out_usage(ctl, "%s: %zu bytes, %zu to %d allowed", what,
-				 n, least, KVSTASH_KEY_MAX);
+	if (!n || n > most)
+		return out_usage(ctl, "%s: %zu bytes, 1 to %zu allowed", what,
+				 n, most);
 	key = malloc(n + 1);
 	if (!key)
 		out_no_memory();
@@ -285,8 +285,8 @@ int arg_keys(struct ctl *ctl, struct keys *out)
 		size_t len = 0;
 		int code;
 
-		code = arg_key(ctl, "key", ctl->argv[optind + (int)i], 1, &key,
-			       &len);
+		code = arg_key(ctl, "key", ctl->argv[optind + (int)i],
+			       KVSTASH_KEY_MAX, &key, &len);
 		if (code) {
 			keys_free(out);
 			return code;

@@ -204,8 +204,8 @@ int cmd_group(struct ctl *ctl)
 
 	code = arg_only_operands(ctl, 1, 1);
 	if (!code)
-		code = arg_key(ctl, "key", ctl->argv[optind], 1, &job.key,
-			       &job.len);
+		code = arg_key(ctl, "key", ctl->argv[optind], KVSTASH_KEY_MAX,
+			       &job.key, &job.len);
 	if (code)
 		return code;
 	job.doc = out_object();

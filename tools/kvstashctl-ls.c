@@ -96,7 +96,7 @@ static int put_key(struct ctl *ctl, struct nl_msg *msg, int attr,
 
 	if (!word)
 		return 0;
-	code = arg_key(ctl, what, word, 1, &key, &len);
+	code = arg_key(ctl, what, word, KVSTASH_KEY_MAX, &key, &len);
 	if (code)
 		return code;
 	netlink_put_bytes(msg, attr, key, len);

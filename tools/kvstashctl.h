@@ -129,8 +129,8 @@ int arg_part(struct ctl *ctl, const char *s, unsigned int *part,
 int arg_range(struct ctl *ctl, const char *s, struct kvstash_range *out);
 /* All of @s as hex digits into @out, which has room for half of them. */
 bool arg_unhex(const char *s, unsigned char *out);
-/* A key, in hex if the user said so; at least @least bytes. Free *@out. */
-int arg_key(struct ctl *ctl, const char *what, const char *s, size_t least,
+/* A key, in hex if the user said so; 1 to @most bytes. Free *@out. */
+int arg_key(struct ctl *ctl, const char *what, const char *s, size_t most,
 	    unsigned char **out, size_t *len);
 /* All operands as keys; free with keys_free(). */
 int arg_keys(struct ctl *ctl, struct keys *out);

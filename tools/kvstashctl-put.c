@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kvstashctl: put and get of one object
+ * kvstashctl: put of one object
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,13 +131,14 @@ static int put_parent(struct ctl *ctl, const struct put_words *w,
 	int code;
 
 	if (w->parent) {
-		code = arg_key(ctl, "--parent", w->parent, 1, &m->parent, &len);
+		code = arg_key(ctl, "--parent", w->parent, KVSTASH_KEY_MAX,
+			       &m->parent, &len);
 		if (code)
 			return code;
 		kvstash_prep_put_parent(e, m->parent, len);
 	} else if (w->parent_group) {
-		code = arg_key(ctl, "--parent-group", w->parent_group, 1,
-			       &m->parent, &len);
+		code = arg_key(ctl, "--parent-group", w->parent_group,
+			       KVSTASH_KEY_MAX, &m->parent, &len);
 		if (code)
 			return code;
 		kvstash_prep_put_parent_group(e, m->parent, len);
@@ -155,7 +155,8 @@ static int put_group(struct ctl *ctl, const struct put_words *w,
 
 	if (!w->group)
 		return 0;
-	code = arg_key(ctl, "--group", w->group, 1, &m->group, &len);
+	code = arg_key(ctl, "--group", w->group, KVSTASH_KEY_MAX, &m->group,
+		       &len);
 	if (!code)
 		code = arg_number(ctl, "--member", w->member, UINT16_MAX,
 				  &member);
@@ -216,7 +217,8 @@ static int put_build(struct ctl *ctl, const struct put_words *w,
 	size_t len;
 	int code;
 
-	code = arg_key(ctl, "key", ctl->argv[optind], 1, &m->key, &len);
+	code = arg_key(ctl, "key", ctl->argv[optind], KVSTASH_KEY_MAX, &m->key,
+		       &len);
 	if (code)
 		return code;
 	kvstash_prep_put(e, m->key, len, NULL, 0);
@@ -285,183 +287,5 @@ int cmd_put(struct ctl *ctl)
 	free(m.parent);
 	free(m.group);
 	bytes_free(&m.data);
-	return code;
-}
-
-/**
- * struct get_job - a get
- * @key:    the key
- * @len:    its length
- * @ranges: what of it, in the order asked for
- * @nr:     how many ranges; 0: all
- * @file:   where the bytes go
- * @data:   the bytes
- * @size:   length of the whole object
- */
-struct get_job {
-	unsigned char *key;
-	size_t len;
-	struct kvstash_range *ranges;
-	size_t nr;
-	const char *file;
-	struct bytes data;
-	__u64 size;
-};
-
-static int get_add_range(struct ctl *ctl, struct get_job *job)
-{
-	struct kvstash_range *more;
-
-	if (job->nr == KVSTASH_SEGS_MAX)
-		return out_usage(ctl, "more than %d ranges", KVSTASH_SEGS_MAX);
-	more = reallocarray(job->ranges, job->nr + 1, sizeof(*more));
-	if (!more)
-		out_no_memory();
-	job->ranges = more;
-	return arg_range(ctl, optarg, &job->ranges[job->nr++]);
-}
-
-static int get_options(struct ctl *ctl, struct get_job *job)
-{
-	static const struct option longs[] = {
-		{ "output", required_argument, NULL, 'o' },
-		{ "range", required_argument, NULL, 'r' },
-		{ 0 },
-	};
-	int code = 0, c;
-
-	job->file = "-";
-	while (!code && (c = arg_option(ctl, "o:", longs)) != -1) {
-		if (c == 'o')
-			job->file = optarg;
-		else if (c == 'r')
-			code = get_add_range(ctl, job);
-		else
-			code = CODE_USAGE;
-	}
-	if (!code)
-		code = arg_operands(ctl, 1, 1);
-	if (!code && ctl->json && !strcmp(job->file, "-"))
-		code = out_usage(ctl,
-				 "with --json the bytes need a file: -o FILE");
-	if (!code)
-		code = arg_key(ctl, "key", ctl->argv[optind], 1, &job->key,
-			       &job->len);
-	return code;
-}
-
-static int get_failed(struct ctl *ctl, int ret, const struct kvstash_result *r)
-{
-	if (ret)
-		return client_failed(ctl, ret);
-	return client_refused(ctl, ctl->argv[optind], r);
-}
-
-/* The size is asked first; if it is another one then, it is asked again. */
-static int get_whole(struct ctl *ctl, struct kvstash *c, struct get_job *job)
-{
-	struct kvstash_exists facts;
-	struct kvstash_keys k;
-	struct kvstash_get e;
-	int code, ret;
-
-	for (int tries = 0; ; tries++) {
-		kvstash_prep_keys(&k, job->key, job->len, 1);
-		ret = kvstash_exists_all(c, &k, &facts, NULL);
-		if (ret || facts.r.res)
-			return get_failed(ctl, ret, &facts.r);
-		code = bytes_alloc(ctl, &job->data, facts.object_size);
-		if (code)
-			return code;
-		kvstash_prep_get(&e, job->key, job->len, job->data.p,
-				 job->data.len);
-		ret = kvstash_get_all(c, &e, 1, NULL);
-		if (!ret && !e.r.res)
-			break;
-		if (ret || e.r.reason != KVSTASH_R_BUFFER_SMALL || tries > 8)
-			return get_failed(ctl, ret, &e.r);
-		bytes_free(&job->data);
-	}
-	job->data.len = e.bytes;
-	job->size = e.object_size;
-	return 0;
-}
-
-/* All ranges one after the other into one area. */
-static int get_ranges(struct ctl *ctl, struct kvstash *c, struct get_job *job)
-{
-	struct kvstash_get e;
-	__u64 sum = 0;
-	int code, ret;
-
-	for (size_t i = 0; i < job->nr; i++)
-		if (__builtin_add_overflow(sum, job->ranges[i].len, &sum))
-			return out_usage(ctl, "ranges are too long together");
-	code = bytes_alloc(ctl, &job->data, sum);
-	if (code)
-		return code;
-	sum = 0;
-	for (size_t i = 0; i < job->nr; i++) {
-		job->ranges[i].addr = kvstash_addr((char *)job->data.p + sum);
-		sum += job->ranges[i].len;
-	}
-	kvstash_prep_get_ranges(&e, job->key, job->len, job->ranges, job->nr);
-	ret = kvstash_get_all(c, &e, 1, NULL);
-	if (ret || e.r.res)
-		return get_failed(ctl, ret, &e.r);
-	job->data.len = e.bytes;
-	job->size = e.object_size;
-	return 0;
-}
-
-static void get_text(const struct ctl *ctl, const json_t *o)
-{
-	out_print_bytes(ctl, o, "key");
-	printf(": %llu of %llu bytes to %s\n", out_u64(o, "bytes"),
-	       out_u64(o, "object_size"), out_str(o, "file"));
-}
-
-static int get_said(struct ctl *ctl, const struct get_job *job)
-{
-	json_t *doc, *file;
-
-	if (!strcmp(job->file, "-"))
-		return CODE_OK;	/* the bytes are all that is said */
-	doc = out_object();
-	file = json_string(job->file);
-	out_set_bytes(doc, "key", job->key, job->len);
-	out_set_u64(doc, "bytes", job->data.len);
-	out_set_u64(doc, "object_size", job->size);
-	out_set(doc, "file", file ? file : json_null());
-	return out_doc(ctl, doc, get_text, CODE_OK);
-}
-
-static int get_run(struct ctl *ctl, struct get_job *job)
-{
-	struct kvstash *c = client_open(ctl);
-	int code;
-
-	if (!c)
-		return CODE_FAILED;
-	if (job->nr)
-		code = get_ranges(ctl, c, job);
-	else
-		code = get_whole(ctl, c, job);
-	if (!code)
-		code = file_store(ctl, job->file, &job->data);
-	return code ? code : get_said(ctl, job);
-}
-
-int cmd_get(struct ctl *ctl)
-{
-	struct get_job job = { 0 };
-	int code;
-
-	code = get_options(ctl, &job);
-	if (!code)
-		code = get_run(ctl, &job);
-	free(job.key);
-	free(job.ranges);
-	bytes_free(&job.data);
 	return code;
 }
