@@ -22,6 +22,8 @@ static const struct nla_policy policy[KVSTASH_A_NS_MAX + 1] = {
 	[KVSTASH_A_NS_PIN_BYTES] = { .type = NLA_U64 },
 	[KVSTASH_A_NS_LEASED] = { .type = NLA_U64 },
 	[KVSTASH_A_NS_PINNED] = { .type = NLA_U64 },
+	[KVSTASH_A_NS_SLOT_BYTES] = { .type = NLA_U64 },
+	[KVSTASH_A_NS_CARVED] = { .type = NLA_U64 },
 };
 
 static const struct nla_policy stat_policy[KVSTASH_A_STAT_MAX + 1] = {
@@ -67,12 +69,14 @@ static json_t *ns_json(struct nlattr **tb)
 	netlink_set_u64(o, "quota_objects", tb[KVSTASH_A_NS_QUOTA_OBJECTS]);
 	netlink_set_u64(o, "lease_bytes", tb[KVSTASH_A_NS_LEASE_BYTES]);
 	netlink_set_u64(o, "pin_bytes", tb[KVSTASH_A_NS_PIN_BYTES]);
+	netlink_set_u64(o, "slot_bytes", tb[KVSTASH_A_NS_SLOT_BYTES]);
 	netlink_set_u32(o, "incomplete_ms", tb[KVSTASH_A_NS_INCOMPLETE_MS]);
 	netlink_set_u64(o, "objects", tb[KVSTASH_A_NS_OBJECTS]);
 	netlink_set_u64(o, "visible", tb[KVSTASH_A_NS_VISIBLE]);
 	netlink_set_u64(o, "bytes", tb[KVSTASH_A_NS_BYTES]);
 	netlink_set_u64(o, "leased", tb[KVSTASH_A_NS_LEASED]);
 	netlink_set_u64(o, "pinned", tb[KVSTASH_A_NS_PINNED]);
+	netlink_set_u64(o, "carved", tb[KVSTASH_A_NS_CARVED]);
 	netlink_set_u32(o, "clients", tb[KVSTASH_A_NS_CLIENTS]);
 	if (tb[KVSTASH_A_NS_STATS])
 		out_set(o, "stats", stats_json(tb[KVSTASH_A_NS_STATS]));
@@ -81,9 +85,9 @@ static json_t *ns_json(struct nlattr **tb)
 
 #define NS_TITLE \
 	"NAME           POOL              UID    GID MODE    QUOTA BYTES" \
-	"  Q OBJECTS    LEASE BYTES      PIN BYTES INCOMPLETE MS" \
-	"    OBJECTS    VISIBLE          BYTES         LEASED         PINNED" \
-	" CLIENTS"
+	"  Q OBJECTS    LEASE BYTES      PIN BYTES     SLOT BYTES" \
+	" INCOMPLETE MS    OBJECTS    VISIBLE          BYTES         LEASED" \
+	"         PINNED         CARVED CLIENTS"
 
 static void ns_row(const struct ctl *ctl, const json_t *o)
 {
@@ -91,18 +95,19 @@ static void ns_row(const struct ctl *ctl, const json_t *o)
 	printf("%-14s %-14s %6llu %6llu %4s ",
 	       out_str(o, "name"), out_str(o, "pool"), out_u64(o, "uid"),
 	       out_u64(o, "gid"), out_str(o, "mode"));
-	printf("%14llu %10llu %14llu %14llu %13llu ",
+	printf("%14llu %10llu %14llu %14llu %14llu %13llu ",
 	       out_u64(o, "quota_bytes"), out_u64(o, "quota_objects"),
 	       out_u64(o, "lease_bytes"), out_u64(o, "pin_bytes"),
-	       out_u64(o, "incomplete_ms"));
-	printf("%10llu %10llu %14llu %14llu %14llu %7llu\n",
+	       out_u64(o, "slot_bytes"), out_u64(o, "incomplete_ms"));
+	printf("%10llu %10llu %14llu %14llu %14llu %14llu %7llu\n",
 	       out_u64(o, "objects"), out_u64(o, "visible"),
 	       out_u64(o, "bytes"), out_u64(o, "leased"),
-	       out_u64(o, "pinned"), out_u64(o, "clients"));
+	       out_u64(o, "pinned"), out_u64(o, "carved"),
+	       out_u64(o, "clients"));
 }
 
 enum { OPT_POOL = 2000, OPT_UID, OPT_GID, OPT_MODE, OPT_QUOTA, OPT_OBJECTS,
-	OPT_LEASE, OPT_PIN, OPT_INCOMPLETE };
+	OPT_LEASE, OPT_PIN, OPT_SLOTS, OPT_INCOMPLETE };
 
 static const struct option longs[] = {
 	{ "pool", required_argument, NULL, OPT_POOL },
@@ -113,6 +118,7 @@ static const struct option longs[] = {
 	{ "objects", required_argument, NULL, OPT_OBJECTS },
 	{ "lease-budget", required_argument, NULL, OPT_LEASE },
 	{ "pin-bytes", required_argument, NULL, OPT_PIN },
+	{ "slot-bytes", required_argument, NULL, OPT_SLOTS },
 	{ "incomplete-timeout", required_argument, NULL, OPT_INCOMPLETE },
 	{ 0 },
 };
@@ -172,6 +178,9 @@ static int put_option(struct ctl *ctl, struct nl_msg *msg, int c)
 	case OPT_PIN:
 		return put_size(ctl, msg, KVSTASH_A_NS_PIN_BYTES,
 				"--pin-bytes");
+	case OPT_SLOTS:
+		return put_size(ctl, msg, KVSTASH_A_NS_SLOT_BYTES,
+				"--slot-bytes");
 	case OPT_INCOMPLETE:
 		return put_number(ctl, msg, KVSTASH_A_NS_INCOMPLETE_MS,
 				  "--incomplete-timeout");

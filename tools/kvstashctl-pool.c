@@ -17,6 +17,7 @@ static const struct nla_policy policy[KVSTASH_A_POOL_MAX + 1] = {
 	[KVSTASH_A_POOL_CHUNKS_SMALL] = { .type = NLA_U32 },
 	[KVSTASH_A_POOL_INDEX_BYTES] = { .type = NLA_U64 },
 	[KVSTASH_A_POOL_EVICTIONS] = { .type = NLA_U64 },
+	[KVSTASH_A_POOL_SLOT_FREE] = { .type = NLA_U64 },
 };
 
 static json_t *pool_json(struct nlattr **tb)
@@ -28,6 +29,7 @@ static json_t *pool_json(struct nlattr **tb)
 	netlink_set_s32(o, "node", tb[KVSTASH_A_POOL_NODE]);
 	netlink_set_u64(o, "objects", tb[KVSTASH_A_POOL_OBJECTS]);
 	netlink_set_u64(o, "free", tb[KVSTASH_A_POOL_FREE]);
+	netlink_set_u64(o, "slot_free", tb[KVSTASH_A_POOL_SLOT_FREE]);
 	netlink_set_u64(o, "committed", tb[KVSTASH_A_POOL_COMMITTED]);
 	netlink_set_u64(o, "in_flight", tb[KVSTASH_A_POOL_IN_FLIGHT]);
 	netlink_set_u64(o, "held", tb[KVSTASH_A_POOL_HELD]);
@@ -39,16 +41,18 @@ static json_t *pool_json(struct nlattr **tb)
 }
 
 #define POOL_TITLE \
-	"NAME                    BYTES           FREE      COMMITTED" \
+	"NAME                    BYTES           FREE      SLOT FREE" \
+	"      COMMITTED" \
 	"      IN FLIGHT           HELD NODE   CHUNKS    SMALL  EVICTIONS"
 
 static void pool_row(const struct ctl *ctl, const json_t *o)
 {
 	(void)ctl;
-	printf("%-14s %14llu %14llu %14llu %14llu %14llu %4lld %8llu %8llu %10llu\n",
+	printf("%-14s %14llu %14llu %14llu %14llu %14llu %14llu ",
 	       out_str(o, "name"), out_u64(o, "bytes"), out_u64(o, "free"),
-	       out_u64(o, "committed"), out_u64(o, "in_flight"),
-	       out_u64(o, "held"), (long long)out_u64(o, "node"),
+	       out_u64(o, "slot_free"), out_u64(o, "committed"),
+	       out_u64(o, "in_flight"), out_u64(o, "held"));
+	printf("%4lld %8llu %8llu %10llu\n", (long long)out_u64(o, "node"),
 	       out_u64(o, "chunks"), out_u64(o, "chunks_small"),
 	       out_u64(o, "evictions"));
 }

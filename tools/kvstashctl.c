@@ -19,7 +19,8 @@ static const struct command {
 	{ "ns create", cmd_ns_create,
 	  "NAME [--pool POOL] [--uid UID] [--gid GID] [--mode MODE]\n"
 	  "          [--quota BYTES] [--objects N] [--lease-budget BYTES]\n"
-	  "          [--pin-bytes BYTES] [--incomplete-timeout MS]" },
+	  "          [--pin-bytes BYTES] [--slot-bytes BYTES]\n"
+	  "          [--incomplete-timeout MS]" },
 	{ "ns set", cmd_ns_set,
 	  "NAME (options of create but --pool)" },
 	{ "ns destroy", cmd_ns_destroy, "NAME" },
