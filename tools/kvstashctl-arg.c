@@ -156,6 +156,38 @@ int arg_number(struct ctl *ctl, const char *what, const char *s, __u64 max,
 	return 0;
 }
 
+int arg_count(struct ctl *ctl, const char *what, const char *s, __u64 max,
+	      __u64 *out)
+{
+	if (!decimal(s, s + strlen(s), out) || !*out || *out > max)
+		return out_usage(ctl, "%s: not a number from 1 to %llu: %s",
+				 what, (unsigned long long)max, s);
+	return 0;
+}
+
+int arg_share(struct ctl *ctl, const char *what, const char *s, __u64 *permille)
+{
+	const char *end = s + strlen(s), *dot = memchr(s, '.', (size_t)(end - s));
+	__u64 v = 0, tenths = 0;
+	bool ok;
+
+	if (end == s || end[-1] != '%') {
+		ok = decimal(s, end, &v);
+	} else {
+		end--;
+		ok = decimal(s, dot ? dot : end, &v) && v <= 100 &&
+		     (!dot || (end - dot == 2 &&
+			       decimal(dot + 1, end, &tenths)));
+		v = 10 * v + tenths;
+	}
+	if (!ok || !v || v > 1000)
+		return out_usage(ctl,
+				 "%s: neither 1 to 1000 thousandths nor a percentage such as 12.5%%: %s",
+				 what, s);
+	*permille = v;
+	return 0;
+}
+
 int arg_node(struct ctl *ctl, const char *s, __s32 *out)
 {
 	__u64 v;
@@ -217,6 +249,35 @@ int arg_digest(struct ctl *ctl, const char *s, unsigned char *out, size_t len)
 	return 0;
 }
 
+int arg_fingerprint(struct ctl *ctl, const char *s, unsigned char *out)
+{
+	size_t len = strlen(s);
+
+	memset(out, 0, KVSTASH_DIGEST_LEN);
+	if (!len || len > 2 * KVSTASH_DIGEST_LEN || !arg_unhex(s, out))
+		return out_usage(ctl,
+				 "fingerprint: not 1 to %d bytes as hex digits: %s",
+				 KVSTASH_DIGEST_LEN, s);
+	return 0;
+}
+
+int arg_needed(struct ctl *ctl, const char *what, const char *s)
+{
+	return s ? 0 : out_usage(ctl, "%s is needed", what);
+}
+
+int arg_scheme(struct ctl *ctl, const char *what, const char *s, __u32 *out)
+{
+	int code = arg_needed(ctl, what, s);
+	__u64 v;
+
+	if (!code)
+		code = arg_number(ctl, what, s, UINT32_MAX, &v);
+	if (!code)
+		*out = (__u32)v;
+	return code;
+}
+
 int arg_part(struct ctl *ctl, const char *s, unsigned int *part,
 	     unsigned int *parts)
 {
@@ -243,6 +304,16 @@ int arg_range(struct ctl *ctl, const char *s, struct kvstash_range *out)
 	    !size(second + 1, s + strlen(s), &len) || len > SIZE_MAX)
 		return out_usage(ctl, "--range: not PART:OFFSET:LENGTH: %s", s);
 	kvstash_prep_range(out, part, offset, NULL, len);
+	return 0;
+}
+
+int arg_layer(struct ctl *ctl, const char *s, struct kvstash_layer *out)
+{
+	const char *colon = strchr(s, ':');
+
+	if (!colon || !size(s, colon, &out->offset) ||
+	    !size(colon + 1, s + strlen(s), &out->len))
+		return out_usage(ctl, "--layer: not OFFSET:LENGTH: %s", s);
 	return 0;
 }
 

@@ -39,6 +39,15 @@ static const struct command {
 	{ "pin", cmd_pin, "soft|hard|none [--group-kind] KEY..." },
 	{ "lease", cmd_lease,
 	  "[--group-kind] KEY... [-- COMMAND...] | --list" },
+	{ "layout add", cmd_layout_add,
+	  "FINGERPRINT --scheme N --slot-bytes BYTES --alignment TOKENS\n"
+	  "          (--layers N | --layer-bytes BYTES | --layer OFFSET:LENGTH...)\n"
+	  "          [--tied] [--slots N | --share SHARE]" },
+	{ "layout show", cmd_layout_show, "FINGERPRINT --scheme N" },
+	{ "layout ls", cmd_layout_ls, "[--ns NS]" },
+	{ "layout set", cmd_layout_set,
+	  "FINGERPRINT --scheme N (--slots N | --share SHARE)" },
+	{ "layout drop", cmd_layout_drop, "FINGERPRINT --scheme N" },
 	{ "ls", cmd_ls,
 	  "[-l] [--ns NS] [--kind KIND] [--state STATE] [--prefix KEY]\n"
 	  "          [--pool POOL] [--group KEY] [--pin PIN]" },
@@ -55,7 +64,8 @@ static int say_help(void)
 	       "      --json          one JSON document on standard output\n"
 	       "      --hex           keys are given and said in hex\n"
 	       "  -h, --help          this text, or that of a command\n\n"
-	       "Sizes take K, M, G or T (powers of 1024).\n"
+	       "Sizes take K, M, G or T (powers of 1024). A fingerprint is up to 64 hex\n"
+	       "digits, zeros follow. A share of the pool is in thousandths, or N%%.\n"
 	       "Exit codes: 0 done, 1 a fact is \"no\", 2 usage, 3 refused or failed.\n");
 	return CODE_OK;
 }

@@ -81,6 +81,11 @@ int cmd_pin(struct ctl *ctl);
 int cmd_lease(struct ctl *ctl);
 int cmd_group(struct ctl *ctl);
 int cmd_lookup(struct ctl *ctl);
+int cmd_layout_add(struct ctl *ctl);
+int cmd_layout_show(struct ctl *ctl);
+int cmd_layout_ls(struct ctl *ctl);
+int cmd_layout_set(struct ctl *ctl);
+int cmd_layout_drop(struct ctl *ctl);
 int cmd_ls(struct ctl *ctl);
 int cmd_stats(struct ctl *ctl);
 
@@ -116,17 +121,30 @@ int arg_size(struct ctl *ctl, const char *what, const char *s, __u64 *out);
 /* Decimal, at most @max */
 int arg_number(struct ctl *ctl, const char *what, const char *s, __u64 max,
 	       __u64 *out);
+/* Decimal, 1 to @max */
+int arg_count(struct ctl *ctl, const char *what, const char *s, __u64 max,
+	      __u64 *out);
+/* A share in thousandths, or in percent: 125 or 12.5% */
+int arg_share(struct ctl *ctl, const char *what, const char *s, __u64 *permille);
+/* That an option was given */
+int arg_needed(struct ctl *ctl, const char *what, const char *s);
 /* A NUMA node: -1 or a number */
 int arg_node(struct ctl *ctl, const char *s, __s32 *out);
 /* Octal permission bits */
 int arg_mode(struct ctl *ctl, const char *s, __u32 *out);
 /* Hex digits, exactly @len bytes of them */
 int arg_digest(struct ctl *ctl, const char *s, unsigned char *out, size_t len);
+/* Up to KVSTASH_DIGEST_LEN bytes as hex digits; zeros follow those given. */
+int arg_fingerprint(struct ctl *ctl, const char *s, unsigned char *out);
+/* Version of the scheme of a fingerprint; @s may be NULL, which is said then. */
+int arg_scheme(struct ctl *ctl, const char *what, const char *s, __u32 *out);
 /* I/N */
 int arg_part(struct ctl *ctl, const char *s, unsigned int *part,
 	     unsigned int *parts);
 /* PART:OFFSET:LENGTH; the address is left 0 */
 int arg_range(struct ctl *ctl, const char *s, struct kvstash_range *out);
+/* OFFSET:LENGTH */
+int arg_layer(struct ctl *ctl, const char *s, struct kvstash_layer *out);
 /* All of @s as hex digits into @out, which has room for half of them. */
 bool arg_unhex(const char *s, unsigned char *out);
 /* A key, in hex if the user said so; 1 to @most bytes. Free *@out. */
@@ -240,6 +258,15 @@ void keys_set_state(json_t *o, const struct kvstash_exists *x,
 void keys_set_group(json_t *o, const struct kvstash_exists *x);
 /* The key, and in words how it went. */
 void keys_say(const struct ctl *ctl, const json_t *o, const char *ok);
+
+/* -layout: what other commands need of it */
+
+/*
+ * Figures of the layout that @l names, and its layers, which are for free().
+ * Returns 0, or a code after having said why.
+ */
+int layout_load(struct ctl *ctl, struct kvstash *c, struct kvstash_layout *l,
+		struct kvstash_layer **layers);
 
 /* -file: bytes from and to files; 0, or a code after having said why */
 
