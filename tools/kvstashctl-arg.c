@@ -2,6 +2,7 @@
 /*
  * kvstashctl: the command line
  */
+#define _GNU_SOURCE
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -317,6 +318,46 @@ int arg_layer(struct ctl *ctl, const char *s, struct kvstash_layer *out)
 	return 0;
 }
 
+static bool is_chosen(const struct layer_list *list, __u64 layer)
+{
+	for (size_t i = 0; i < list->nr; i++)
+		if (list->index[i] == layer)
+			return true;
+	return false;
+}
+
+static int layer_list_add(struct ctl *ctl, const char *s,
+			  struct layer_list *list)
+{
+	__u64 layer;
+	int code = arg_number(ctl, "--layers", s, KVSTASH_LAYERS_MAX - 1,
+			      &layer);
+
+	if (code)
+		return code;
+	if (is_chosen(list, layer))
+		return out_usage(ctl, "--layers: %s twice", s);
+	if (list->nr == ARRAY_SIZE(list->index))
+		return out_usage(ctl, "--layers: more than %zu",
+				 ARRAY_SIZE(list->index));
+	list->index[list->nr++] = (__u32)layer;
+	return 0;
+}
+
+int arg_layer_list(struct ctl *ctl, const char *s, struct layer_list *out)
+{
+	char *copy = strdup(s), *rest = copy;
+	int code = 0;
+
+	if (!copy)
+		out_no_memory();
+	out->nr = 0;
+	while (rest && !code)
+		code = layer_list_add(ctl, strsep(&rest, ","), out);
+	free(copy);
+	return code;
+}
+
 int arg_key(struct ctl *ctl, const char *what, const char *s, size_t most,
 	    unsigned char **out, size_t *len)
 {
@@ -342,7 +383,33 @@ int arg_key(struct ctl *ctl, const char *what, const char *s, size_t most,
 	return 0;
 }
 
-int arg_keys(struct ctl *ctl, struct keys *out)
+/* One of them, to where there is room for the longest; its length in @len. */
+static int copy_key(struct ctl *ctl, const char *s, bool state,
+		    unsigned char *to, __u16 *len)
+{
+	struct statekey of_state;
+	unsigned char *key;
+	size_t n;
+	int code;
+
+	if (state) {
+		code = statekey_parse(ctl, "key", s, &of_state);
+		if (code)
+			return code;
+		n = of_state.len;
+		memcpy(to, of_state.key, n);
+	} else {
+		code = arg_key(ctl, "key", s, KVSTASH_KEY_MAX, &key, &n);
+		if (code)
+			return code;
+		memcpy(to, key, n);
+		free(key);
+	}
+	*len = (__u16)n;
+	return 0;
+}
+
+int arg_keys(struct ctl *ctl, bool state, struct keys *out)
 {
 	size_t n = (size_t)(ctl->argc - optind), at = 0;
 
@@ -352,20 +419,14 @@ int arg_keys(struct ctl *ctl, struct keys *out)
 	if (!out->bytes || !out->lens)
 		out_no_memory();
 	for (size_t i = 0; i < n; i++) {
-		unsigned char *key = NULL;
-		size_t len = 0;
-		int code;
+		int code = copy_key(ctl, ctl->argv[optind + (int)i], state,
+				    out->bytes + at, &out->lens[i]);
 
-		code = arg_key(ctl, "key", ctl->argv[optind + (int)i],
-			       KVSTASH_KEY_MAX, &key, &len);
 		if (code) {
 			keys_free(out);
 			return code;
 		}
-		memcpy(out->bytes + at, key, len);
-		free(key);
-		out->lens[i] = (__u16)len;
-		at += len;
+		at += out->lens[i];
 	}
 	return 0;
 }

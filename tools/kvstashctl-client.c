@@ -37,6 +37,11 @@ int client_code(const struct kvstash_result *r)
 					   client_reason_code(r->reason);
 }
 
+int client_worse(int a, int b)
+{
+	return a > b ? a : b;
+}
+
 const char *client_state_name(unsigned int state)
 {
 	static const char *const names[] = {

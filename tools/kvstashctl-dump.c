@@ -25,14 +25,15 @@ static const struct nla_policy policy[KVSTASH_A_OBJ_MAX + 1] = {
 	[KVSTASH_A_OBJ_TTL_MS] = { .type = NLA_U64 },
 };
 
+const char *const dump_kind_names[DUMP_KINDS] = {
+	[KVSTASH_KIND_PAGE] = "page",
+	[KVSTASH_KIND_GROUP] = "group",
+	[KVSTASH_KIND_STATE] = "state",
+};
+
 const char *dump_kind_name(unsigned int kind)
 {
-	static const char *const kinds[] = {
-		[KVSTASH_KIND_PAGE] = "page",
-		[KVSTASH_KIND_GROUP] = "group",
-	};
-
-	return kind < ARRAY_SIZE(kinds) ? kinds[kind] : NULL;
+	return kind < DUMP_KINDS ? dump_kind_names[kind] : NULL;
 }
 
 static void set_kind(json_t *o, const char *name, struct nlattr *a)
@@ -70,11 +71,18 @@ static void set_group(json_t *o, struct nlattr **tb)
 	set_atomic(o, tb[KVSTASH_A_OBJ_GROUP_FLAGS]);
 }
 
+static void set_key(json_t *o, struct nlattr *key, struct nlattr *kind)
+{
+	netlink_set_bytes(o, "key", key);
+	if (key && kind && nla_get_u8(kind) == KVSTASH_KIND_STATE)
+		statekey_set(o, nla_data(key), (size_t)nla_len(key));
+}
+
 json_t *dump_object(struct nlattr **tb)
 {
 	json_t *o = out_object();
 
-	netlink_set_bytes(o, "key", tb[KVSTASH_A_OBJ_KEY]);
+	set_key(o, tb[KVSTASH_A_OBJ_KEY], tb[KVSTASH_A_OBJ_KIND]);
 	netlink_set_str(o, "ns", tb[KVSTASH_A_OBJ_NS]);
 	netlink_set_str(o, "pool", tb[KVSTASH_A_OBJ_POOL]);
 	set_kind(o, "kind", tb[KVSTASH_A_OBJ_KIND]);

@@ -89,15 +89,16 @@ static void add_group(struct ctl *ctl, struct nlattr **tb)
 	json_decref(o);
 }
 
+/* What has the group's key as @attr: itself, or its members of any kind */
 static int group_dump(struct ctl *ctl, const struct group_job *job, int attr,
-		      __u8 kind,
 		      void (*reply)(struct ctl *ctl, struct nlattr **tb))
 {
 	struct netlink_request req = dump_request(reply);
 	struct nl_msg *msg = netlink_message(&req);
 
 	netlink_put_str(msg, KVSTASH_A_OBJ_NS, job->ns);
-	netlink_put_u8(msg, KVSTASH_A_OBJ_KIND, kind);
+	if (attr == KVSTASH_A_OBJ_KEY)
+		netlink_put_u8(msg, KVSTASH_A_OBJ_KIND, KVSTASH_KIND_GROUP);
 	netlink_put_bytes(msg, attr, job->key, job->len);
 	return netlink_do(ctl, &req, msg);
 }
@@ -141,7 +142,7 @@ static void member_text(const struct ctl *ctl, const json_t *o)
 	printf("  %6llu %-8s %5llu/%-5llu %12llu  ", out_u64(o, "member"),
 	       out_str(o, "state"), out_u64(o, "parts_present"),
 	       out_u64(o, "parts"), out_u64(o, "bytes"));
-	out_print_bytes(ctl, o, "key");
+	statekey_print(ctl, o);
 	putchar('\n');
 }
 
@@ -181,11 +182,10 @@ static int group_run(struct ctl *ctl, struct group_job *job)
 	out_set_bytes(job->doc, "key", job->key, job->len);
 	code = group_facts(ctl, job, &x);
 	if (!code && x.state != KVSTASH_STATE_ABSENT) {
-		code = group_dump(ctl, job, KVSTASH_A_OBJ_KEY,
-				  KVSTASH_KIND_GROUP, add_group);
+		code = group_dump(ctl, job, KVSTASH_A_OBJ_KEY, add_group);
 		if (!code)
 			code = group_dump(ctl, job, KVSTASH_A_OBJ_GROUP,
-					  KVSTASH_KIND_PAGE, add_member);
+					  add_member);
 	}
 	if (code) {
 		json_decref(job->doc);

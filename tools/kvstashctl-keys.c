@@ -7,13 +7,8 @@
 
 #include "kvstashctl.h"
 
-static int worse(int a, int b)
-{
-	return a > b ? a : b;
-}
-
 static int keys_results(struct ctl *ctl, const struct keys_job *job,
-			const struct keys *keys,
+			const struct keys *keys, bool state,
 			const struct kvstash_exists *res,
 			const unsigned char *tags)
 {
@@ -21,7 +16,7 @@ static int keys_results(struct ctl *ctl, const struct keys_job *job,
 	int code = CODE_OK;
 
 	for (size_t i = 0; i < keys->n; i++)
-		code = worse(code, client_code(&res[i].r));
+		code = client_worse(code, client_code(&res[i].r));
 	if (job->quiet && code == CODE_OK)
 		return code;
 	out_list(ctl, job->list, NULL);
@@ -29,6 +24,8 @@ static int keys_results(struct ctl *ctl, const struct keys_job *job,
 		json_t *o = out_object();
 
 		out_set_bytes(o, "key", key, keys->lens[i]);
+		if (state)
+			statekey_set(o, key, keys->lens[i]);
 		job->set(o, &res[i], tags ? tags + i * KVSTASH_TAG_MAX : NULL);
 		out_set_result(o, &res[i].r);
 		out_item(ctl, o, job->text);
@@ -37,12 +34,39 @@ static int keys_results(struct ctl *ctl, const struct keys_job *job,
 	return out_list_end(ctl, code);
 }
 
-static void keys_words_prep(struct kvstash_keys *k,
-			    const struct keys_words *words)
+bool keys_word(struct keys_words *w, int c)
 {
-	if (words->group)
+	switch (c) {
+	case 'g':
+		w->group = true;
+		return true;
+	case 'k':
+		w->state = true;
+		return true;
+	case 'm':
+		w->member = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+int keys_words_check(struct ctl *ctl, const struct keys_words *w)
+{
+	if (w->group && w->state)
+		return out_usage(ctl, "--group-kind and --state-kind");
+	if (w->group && w->member)
+		return out_usage(ctl, "--member is for keys of members");
+	return 0;
+}
+
+void keys_words_prep(struct kvstash_keys *k, const struct keys_words *w)
+{
+	if (w->group)
 		kvstash_prep_keys_group(k);
-	if (words->member)
+	if (w->state)
+		kvstash_prep_keys_state(k);
+	if (w->member)
 		kvstash_prep_keys_member(k);
 }
 
@@ -70,14 +94,15 @@ int keys_send(struct ctl *ctl, const struct keys_job *job,
 		kvstash_prep_keys_lease(&k, job->leases);
 	ret = job->call(c, &k, res, NULL);
 	code = ret ? client_failed(ctl, ret) :
-		     keys_results(ctl, job, keys, res, tags);
+		     keys_results(ctl, job, keys, words->state, res, tags);
 	free(res);
 	free(tags);
 	return code;
 }
 
-static const struct option group_option[] = {
+static const struct option kind_options[] = {
 	KEYS_OPTION_GROUP,
+	KEYS_OPTION_STATE,
 	{ 0 },
 };
 
@@ -86,17 +111,10 @@ static int keys_options(struct ctl *ctl, const struct option *longs,
 {
 	int c;
 
-	while ((c = arg_option(ctl, "", longs)) != -1) {
-		if (c == 'g')
-			words->group = true;
-		else if (c == 'm')
-			words->member = true;
-		else
+	while ((c = arg_option(ctl, "", longs)) != -1)
+		if (!keys_word(words, c))
 			return CODE_USAGE;
-	}
-	if (words->group && words->member)
-		return out_usage(ctl, "--member is for keys of members");
-	return 0;
+	return keys_words_check(ctl, words);
 }
 
 /* All operands from the current one on are keys. */
@@ -109,7 +127,7 @@ static int keys_operands(struct ctl *ctl, const struct keys_job *job,
 	code = arg_operands(ctl, 1, INT32_MAX);
 	if (code)
 		return code;
-	code = arg_keys(ctl, &keys);
+	code = arg_keys(ctl, words->state, &keys);
 	if (code)
 		return code;
 	code = keys_send(ctl, job, words, &keys);
@@ -176,7 +194,7 @@ void keys_say(const struct ctl *ctl, const json_t *o, const char *ok)
 {
 	const json_t *error = json_object_get(o, "error");
 
-	out_print_bytes(ctl, o, "key");
+	statekey_print(ctl, o);
 	printf(": %s\n", error ? json_string_value(error) : ok);
 }
 
@@ -216,8 +234,13 @@ int cmd_stat(struct ctl *ctl)
 		.set = set_facts, .text = stat_text,
 	};
 
-	return keys_run(ctl, &job, group_option);
+	return keys_run(ctl, &job, kind_options);
 }
+
+const struct keys_job keys_job_facts = {
+	.call = kvstash_exists_all, .list = "keys", .tags = true,
+	.set = set_facts, .text = exists_text,
+};
 
 int cmd_exists(struct ctl *ctl)
 {
@@ -226,22 +249,24 @@ int cmd_exists(struct ctl *ctl)
 		.set = keys_set_state, .text = exists_text,
 	};
 
-	return keys_run(ctl, &job, group_option);
+	return keys_run(ctl, &job, kind_options);
 }
+
+const struct keys_job keys_job_rm = {
+	.call = kvstash_remove_all, .list = "keys", .set = set_nothing,
+	.text = rm_text,
+};
 
 int cmd_rm(struct ctl *ctl)
 {
-	static const struct keys_job job = {
-		.call = kvstash_remove_all, .list = "keys",
-		.set = set_nothing, .text = rm_text,
-	};
 	static const struct option longs[] = {
 		KEYS_OPTION_GROUP,
+		KEYS_OPTION_STATE,
 		{ "member", no_argument, NULL, 'm' },
 		{ 0 },
 	};
 
-	return keys_run(ctl, &job, longs);
+	return keys_run(ctl, &keys_job_rm, longs);
 }
 
 static unsigned int pin_asked;
@@ -275,7 +300,7 @@ int cmd_pin(struct ctl *ctl)
 	const char *kind;
 	int code;
 
-	code = keys_options(ctl, group_option, &words);
+	code = keys_options(ctl, kind_options, &words);
 	if (!code)
 		code = arg_operands(ctl, 2, INT32_MAX);
 	if (code)
@@ -288,57 +313,4 @@ int cmd_pin(struct ctl *ctl)
 		return out_usage(ctl, "neither soft, hard nor none: %s", kind);
 	job.pin = pin_asked;
 	return keys_operands(ctl, &job, &words);
-}
-
-static void lookup_text(const struct ctl *ctl, const json_t *o)
-{
-	(void)ctl;
-	printf("run of %llu keys of %llu, %llu bytes", out_u64(o, "run"),
-	       out_u64(o, "count"), out_u64(o, "bytes"));
-	if (out_u64(o, "run") < out_u64(o, "count"))
-		printf("; ends: %s (%s)", out_str(o, "text"),
-		       out_str(o, "reason"));
-	putchar('\n');
-}
-
-static int lookup_send(struct ctl *ctl, const struct keys_words *words,
-		       const struct keys *keys)
-{
-	struct kvstash *c = client_open(ctl);
-	struct kvstash_keys k;
-	json_t *doc;
-	int ret;
-
-	if (!c)
-		return CODE_FAILED;
-	kvstash_prep_keys_var(&k, keys->bytes, keys->lens, keys->n);
-	keys_words_prep(&k, words);
-	ret = kvstash_lookup_all(c, &k, NULL);
-	if (ret)
-		return client_failed(ctl, ret);
-	doc = out_object();
-	out_set_u64(doc, "count", k.count);
-	out_set_u64(doc, "run", k.run);
-	out_set_u64(doc, "bytes", k.bytes);
-	out_set(doc, "reason", json_string(kvstash_reason_name(k.reason)));
-	out_set(doc, "text", json_string(kvstash_reason_text(k.reason)));
-	return out_doc(ctl, doc, lookup_text, client_reason_code(k.reason));
-}
-
-int cmd_lookup(struct ctl *ctl)
-{
-	struct keys_words words = { 0 };
-	struct keys keys;
-	int code;
-
-	code = keys_options(ctl, group_option, &words);
-	if (!code)
-		code = arg_operands(ctl, 1, INT32_MAX);
-	if (!code)
-		code = arg_keys(ctl, &keys);
-	if (code)
-		return code;
-	code = lookup_send(ctl, &words, &keys);
-	keys_free(&keys);
-	return code;
 }

@@ -101,9 +101,11 @@ static int lease_keys(struct ctl *ctl, const struct keys_words *words,
 	struct keys keys;
 	int code;
 
-	code = arg_operands(ctl, 1, INT32_MAX);
+	code = keys_words_check(ctl, words);
 	if (!code)
-		code = arg_keys(ctl, &keys);
+		code = arg_operands(ctl, 1, INT32_MAX);
+	if (!code)
+		code = arg_keys(ctl, words->state, &keys);
 	if (code)
 		return code;
 	job.leases = calloc(keys.n, sizeof(*job.leases));
@@ -152,7 +154,13 @@ static void set_word_key(json_t *o, const char *hex)
 
 	if (!key)
 		out_no_memory();
-	out_set_bytes(o, "key", arg_unhex(hex, key) ? key : NULL, len);
+	if (!arg_unhex(hex, key)) {
+		free(key);
+		key = NULL;
+	}
+	out_set_bytes(o, "key", key, len);
+	if (!strcmp(out_str(o, "kind"), dump_kind_name(KVSTASH_KIND_STATE)))
+		statekey_set(o, key, len);
 	free(key);
 }
 
@@ -197,7 +205,7 @@ static void list_row(const struct ctl *ctl, const json_t *o)
 	printf("%7llu %-16s %-12s %-5s %12llu %10llu ", out_u64(o, "pid"),
 	       out_str(o, "comm"), out_str(o, "ns"), out_str(o, "kind"),
 	       out_u64(o, "bytes"), out_u64(o, "seq"));
-	out_print_bytes(ctl, o, "key");
+	statekey_print(ctl, o);
 	putchar('\n');
 }
 
@@ -239,6 +247,7 @@ int cmd_lease(struct ctl *ctl)
 {
 	static const struct option longs[] = {
 		KEYS_OPTION_GROUP,
+		KEYS_OPTION_STATE,
 		{ "list", no_argument, NULL, 'l' },
 		{ 0 },
 	};
@@ -250,11 +259,9 @@ int cmd_lease(struct ctl *ctl)
 	if (command && !command[0])
 		return out_usage(ctl, "no command after --");
 	while ((c = arg_option(ctl, "", longs)) != -1) {
-		if (c == 'g')
-			words.group = true;
-		else if (c == 'l')
+		if (c == 'l')
 			list = true;
-		else
+		else if (!keys_word(&words, c))
 			return CODE_USAGE;
 	}
 	if (list && command)

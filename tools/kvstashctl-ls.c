@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kvstashctl: the list of objects
+ * kvstashctl: the list of objects, or of states alone
  */
+#define _GNU_SOURCE
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +58,7 @@ static void object_row(const struct ctl *ctl, const json_t *o)
 		out_print_bytes(ctl, o, "group");
 		putchar('\t');
 	}
-	out_print_bytes(ctl, o, "key");
+	statekey_print(ctl, o);
 	putchar('\n');
 }
 
@@ -108,12 +110,36 @@ static int put_key(struct ctl *ctl, struct nl_msg *msg, int attr,
 struct ls_words {
 	const char *prefix;
 	const char *group;
+	struct statekey_words state;
 };
+
+/* States alone, and if their layout is named, its own */
+static int put_states(struct ctl *ctl, struct nl_msg *msg,
+		      const struct statekey_words *w)
+{
+	struct kvstash_state_key key;
+	size_t len = offsetof(struct kvstash_state_key, scheme);
+	__u32 scheme;
+	int code;
+
+	netlink_put_u8(msg, KVSTASH_A_OBJ_KIND, KVSTASH_KIND_STATE);
+	if (!w->fingerprint)
+		return w->scheme ?
+			out_usage(ctl, "--scheme needs a fingerprint") : 0;
+	code = arg_fingerprint(ctl, w->fingerprint, key.fingerprint);
+	if (!code && w->scheme) {
+		code = arg_scheme(ctl, "--scheme", w->scheme, &scheme);
+		key.scheme = htole32(scheme);
+		len += sizeof(key.scheme);
+	}
+	if (!code)
+		netlink_put_bytes(msg, KVSTASH_A_OBJ_KEY, &key, len);
+	return code;
+}
 
 static int put_filter(struct ctl *ctl, struct nl_msg *msg, int c,
 		      struct ls_words *w)
 {
-	static const char *const kinds[] = { "page", "group" };
 	static const char *const states[] = {
 		"absent", "filling", "waiting", "visible", "expired",
 	};
@@ -126,8 +152,8 @@ static int put_filter(struct ctl *ctl, struct nl_msg *msg, int c,
 		ctl->ns = optarg;
 		return 0;
 	case 'K':
-		return put_name(ctl, msg, KVSTASH_A_OBJ_KIND, "--kind", kinds,
-				ARRAY_SIZE(kinds));
+		return put_name(ctl, msg, KVSTASH_A_OBJ_KIND, "--kind",
+				dump_kind_names, DUMP_KINDS);
 	case 'S':
 		return put_name(ctl, msg, KVSTASH_A_OBJ_STATE, "--state",
 				states, ARRAY_SIZE(states));
@@ -143,38 +169,44 @@ static int put_filter(struct ctl *ctl, struct nl_msg *msg, int c,
 	case 'O':
 		netlink_put_str(msg, KVSTASH_A_OBJ_POOL, optarg);
 		return 0;
+	case STATEKEY_SCHEME:
+		w->state.scheme = optarg;
+		return 0;
 	default:
 		return CODE_USAGE;
 	}
 }
 
-int cmd_ls(struct ctl *ctl)
+static int put_filters(struct ctl *ctl, struct nl_msg *msg,
+		       const struct option *longs, bool states)
 {
-	static const struct option longs[] = {
-		{ "ns", required_argument, NULL, 'N' },
-		{ "kind", required_argument, NULL, 'K' },
-		{ "state", required_argument, NULL, 'S' },
-		{ "prefix", required_argument, NULL, 'P' },
-		{ "pool", required_argument, NULL, 'O' },
-		{ "group", required_argument, NULL, 'G' },
-		{ "pin", required_argument, NULL, 'I' },
-		{ 0 },
-	};
-	struct netlink_request req = dump_request(say_object);
-	struct nl_msg *msg = netlink_message(&req);
 	struct ls_words words = { 0 };
 	int code = 0, c;
 
 	while (!code && (c = arg_option(ctl, "l", longs)) != -1)
 		code = put_filter(ctl, msg, c, &words);
 	if (!code)
-		code = arg_operands(ctl, 0, 0);
+		code = arg_operands(ctl, 0, states);
+	if (!code && optind < ctl->argc)
+		words.state.fingerprint = ctl->argv[optind];
 	if (!code)
 		code = put_key(ctl, msg, KVSTASH_A_OBJ_KEY, "--prefix",
 			       words.prefix);
 	if (!code)
 		code = put_key(ctl, msg, KVSTASH_A_OBJ_GROUP, "--group",
 			       words.group);
+	if (!code && states)
+		code = put_states(ctl, msg, &words.state);
+	return code;
+}
+
+static int ls_run(struct ctl *ctl, const struct option *longs, bool states)
+{
+	struct netlink_request req = dump_request(say_object);
+	struct nl_msg *msg = netlink_message(&req);
+	int code;
+
+	code = put_filters(ctl, msg, longs, states);
 	if (code) {
 		nlmsg_free(msg);
 		return code;
@@ -183,4 +215,33 @@ int cmd_ls(struct ctl *ctl)
 		netlink_put_str(msg, KVSTASH_A_OBJ_NS, ctl->ns);
 	out_list(ctl, "objects", with_facts ? LS_TITLE : NULL);
 	return out_list_end(ctl, netlink_do(ctl, &req, msg));
+}
+
+#define OPTION_NS	{ "ns", required_argument, NULL, 'N' }
+#define OPTION_STATE	{ "state", required_argument, NULL, 'S' }
+#define OPTION_POOL	{ "pool", required_argument, NULL, 'O' }
+#define OPTION_GROUP	{ "group", required_argument, NULL, 'G' }
+#define OPTION_PIN	{ "pin", required_argument, NULL, 'I' }
+
+int cmd_ls(struct ctl *ctl)
+{
+	static const struct option longs[] = {
+		OPTION_NS, OPTION_STATE, OPTION_POOL, OPTION_GROUP, OPTION_PIN,
+		{ "kind", required_argument, NULL, 'K' },
+		{ "prefix", required_argument, NULL, 'P' },
+		{ 0 },
+	};
+
+	return ls_run(ctl, longs, false);
+}
+
+int cmd_state_ls(struct ctl *ctl)
+{
+	static const struct option longs[] = {
+		OPTION_NS, OPTION_STATE, OPTION_POOL, OPTION_GROUP, OPTION_PIN,
+		STATEKEY_OPTION_SCHEME,
+		{ 0 },
+	};
+
+	return ls_run(ctl, longs, true);
 }

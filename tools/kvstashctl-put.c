@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kvstashctl: put of one object
+ * kvstashctl: put of one object, or state
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,13 @@
  * struct put_words - what the user said of a put, before it is read
  *
  * --hex, which says how keys are to be read, may come last.
+ *
+ * @is_state: it is a state
+ * @state:    and that is its key
  */
 struct put_words {
+	bool is_state;
+	struct statekey_words state;
 	const char *parent;
 	const char *part;
 	const char *manifest;
@@ -30,6 +35,7 @@ struct put_words {
  */
 struct put_memory {
 	unsigned char *key;
+	struct statekey state;
 	unsigned char *parent;
 	unsigned char *group;
 	unsigned char manifest[KVSTASH_DIGEST_LEN];
@@ -59,7 +65,7 @@ static const char **put_word(struct put_words *w, int c)
 	case 'T':
 		return &w->ttl_ms;
 	default:
-		return NULL;
+		return statekey_word(&w->state, c);
 	}
 }
 
@@ -89,12 +95,15 @@ static int put_consistent(struct ctl *ctl, const struct put_words *w)
 	    (w->member || w->members || w->flags & KVSTASH_PUT_ATOMIC))
 		return out_usage(ctl,
 				 "--member, --members and --atomic need --group");
-	return arg_operands(ctl, 1, 2);
+	return 0;
 }
 
 static int put_options(struct ctl *ctl, struct put_words *w)
 {
+	/* those of a state first */
 	static const struct option longs[] = {
+		STATEKEY_OPTION_SCHEME,
+		STATEKEY_OPTION_TOKENS,
 		{ "parent", required_argument, NULL, 'p' },
 		{ "parent-group", required_argument, NULL, 'P' },
 		{ "part", required_argument, NULL, 'i' },
@@ -109,9 +118,9 @@ static int put_options(struct ctl *ctl, struct put_words *w)
 		{ "no-linger", no_argument, NULL, 'L' },
 		{ 0 },
 	};
-	int c;
+	int code, c;
 
-	while ((c = arg_option(ctl, "", longs)) != -1) {
+	while ((c = arg_option(ctl, "", longs + (w->is_state ? 0 : 2))) != -1) {
 		const char **word = put_word(w, c);
 
 		if (word)
@@ -121,7 +130,11 @@ static int put_options(struct ctl *ctl, struct put_words *w)
 		else
 			return CODE_USAGE;
 	}
-	return put_consistent(ctl, w);
+	code = put_consistent(ctl, w);
+	if (code)
+		return code;
+	return w->is_state ? statekey_operands(ctl, &w->state, 1) :
+			     arg_operands(ctl, 1, 2);
 }
 
 static int put_parent(struct ctl *ctl, const struct put_words *w,
@@ -210,23 +223,41 @@ static int put_identity(struct ctl *ctl, const struct put_words *w,
 	return code;
 }
 
-static int put_build(struct ctl *ctl, const struct put_words *w,
-		     struct put_memory *m, struct kvstash_put *e)
+static int put_key(struct ctl *ctl, const struct put_words *w,
+		   struct put_memory *m, struct kvstash_put *e)
 {
-	const char *path = "-";
 	size_t len;
 	int code;
 
+	if (w->is_state) {
+		code = statekey_read(ctl, &w->state, &m->state);
+		if (code)
+			return code;
+		kvstash_prep_put(e, m->state.key, m->state.len, NULL, 0);
+		kvstash_prep_put_state(e);
+		return 0;
+	}
 	code = arg_key(ctl, "key", ctl->argv[optind], KVSTASH_KEY_MAX, &m->key,
 		       &len);
+	if (!code)
+		kvstash_prep_put(e, m->key, len, NULL, 0);
+	return code;
+}
+
+static int put_build(struct ctl *ctl, const struct put_words *w,
+		     struct put_memory *m, struct kvstash_put *e)
+{
+	int at = optind + (w->is_state ? 2 : 1);
+	const char *path = "-";
+	int code;
+
+	code = put_key(ctl, w, m, e);
+	if (!code)
+		code = put_identity(ctl, w, m, e);
 	if (code)
 		return code;
-	kvstash_prep_put(e, m->key, len, NULL, 0);
-	code = put_identity(ctl, w, m, e);
-	if (code)
-		return code;
-	if (optind + 1 < ctl->argc)
-		path = ctl->argv[optind + 1];
+	if (at < ctl->argc)
+		path = ctl->argv[at];
 	code = file_load(ctl, path, &m->data);
 	if (code)
 		return code;
@@ -237,12 +268,40 @@ static int put_build(struct ctl *ctl, const struct put_words *w,
 
 static void put_text(const struct ctl *ctl, const json_t *o)
 {
-	out_print_bytes(ctl, o, "key");
+	statekey_print(ctl, o);
 	printf(": part %llu of %llu put, %llu bytes\n", out_u64(o, "part"),
 	       out_u64(o, "parts"), out_u64(o, "bytes"));
 }
 
-static int put_send(struct ctl *ctl, struct kvstash_put *e)
+/* Bytes that a state was expected to have; 0 if that can't be told. */
+static __u64 put_expected(struct ctl *ctl, const struct kvstash_put *e)
+{
+	struct kvstash_layout l;
+
+	if (e->r.reason == KVSTASH_R_SLOT_BYTES)
+		return e->r.detail;
+	/* none at all are no length of any object */
+	if (e->r.reason != KVSTASH_R_LENGTH || e->kind != KVSTASH_KIND_STATE)
+		return 0;
+	statekey_layout((void *)(uintptr_t)e->key, &l);
+	return kvstash_layout_get(ctl->client, &l, NULL, 0) ? 0 : l.slot_bytes;
+}
+
+static int put_refused(struct ctl *ctl, const char *what,
+		       const struct kvstash_put *e)
+{
+	char lengths[sizeof(((struct statekey *)NULL)->text) + 80];
+	__u64 expected = put_expected(ctl, e);
+
+	if (!expected)
+		return client_refused(ctl, what, &e->r);
+	snprintf(lengths, sizeof(lengths), "%s: %llu bytes given, a slot has %llu",
+		 what, (unsigned long long)e->part_len,
+		 (unsigned long long)expected);
+	return client_refused(ctl, lengths, &e->r);
+}
+
+static int put_send(struct ctl *ctl, const char *what, struct kvstash_put *e)
 {
 	struct kvstash *c = client_open(ctl);
 	json_t *doc;
@@ -254,9 +313,11 @@ static int put_send(struct ctl *ctl, struct kvstash_put *e)
 	if (ret)
 		return client_failed(ctl, ret);
 	if (e->r.res)
-		return client_refused(ctl, ctl->argv[optind], &e->r);
+		return put_refused(ctl, what, e);
 	doc = out_object();
 	out_set_bytes(doc, "key", (void *)(uintptr_t)e->key, e->key_len);
+	if (e->kind == KVSTASH_KIND_STATE)
+		statekey_set(doc, (void *)(uintptr_t)e->key, e->key_len);
 	out_set_u64(doc, "bytes", e->part_len);
 	out_set_u64(doc, "part", e->part);
 	out_set_u64(doc, "parts", e->parts);
@@ -270,22 +331,36 @@ static int put_send(struct ctl *ctl, struct kvstash_put *e)
 	return out_doc(ctl, doc, put_text, CODE_OK);
 }
 
-int cmd_put(struct ctl *ctl)
+static int put_run(struct ctl *ctl, struct put_words *words)
 {
-	struct put_words words = { 0 };
 	struct put_memory m = { 0 };
 	struct kvstash_put e;
 	int code;
 
-	code = put_options(ctl, &words);
+	code = put_options(ctl, words);
 	if (code)
 		return code;
-	code = put_build(ctl, &words, &m, &e);
+	code = put_build(ctl, words, &m, &e);
 	if (!code)
-		code = put_send(ctl, &e);
+		code = put_send(ctl, words->is_state ? m.state.text :
+						       ctl->argv[optind], &e);
 	free(m.key);
 	free(m.parent);
 	free(m.group);
 	bytes_free(&m.data);
 	return code;
+}
+
+int cmd_put(struct ctl *ctl)
+{
+	struct put_words words = { 0 };
+
+	return put_run(ctl, &words);
+}
+
+int cmd_state_put(struct ctl *ctl)
+{
+	struct put_words words = { .is_state = true };
+
+	return put_run(ctl, &words);
 }

@@ -31,14 +31,29 @@ static const struct command {
 	  "          [--group KEY --member I --members N [--atomic]]\n"
 	  "          [--parent-group KEY]" },
 	{ "get", cmd_get, "KEY [-o FILE] [--range PART:OFFSET:LENGTH]..." },
-	{ "stat", cmd_stat, "[--group-kind] KEY..." },
-	{ "exists", cmd_exists, "[--group-kind] KEY..." },
-	{ "rm", cmd_rm, "[--group-kind | --member] KEY..." },
-	{ "lookup", cmd_lookup, "[--group-kind] KEY..." },
+	{ "stat", cmd_stat, "[--group-kind | --state-kind] KEY..." },
+	{ "exists", cmd_exists, "[--group-kind | --state-kind] KEY..." },
+	{ "rm", cmd_rm, "[--group-kind | --state-kind] [--member] KEY..." },
+	{ "lookup", cmd_lookup,
+	  "[--group-kind | --state-kind] [KEY...]\n"
+	  "          [--state FINGERPRINT:SCHEME:TOKENS:PREFIX]..." },
 	{ "group", cmd_group, "KEY" },
-	{ "pin", cmd_pin, "soft|hard|none [--group-kind] KEY..." },
+	{ "pin", cmd_pin,
+	  "soft|hard|none [--group-kind | --state-kind] KEY..." },
 	{ "lease", cmd_lease,
-	  "[--group-kind] KEY... [-- COMMAND...] | --list" },
+	  "[--group-kind | --state-kind] KEY... [-- COMMAND...] | --list" },
+	{ "state put", cmd_state_put,
+	  "FINGERPRINT --scheme N --tokens N PREFIX [FILE|-]\n"
+	  "          (options of put)" },
+	{ "state get", cmd_state_get,
+	  "FINGERPRINT --scheme N --tokens N PREFIX [-o FILE]\n"
+	  "          [--layers I,I...]" },
+	{ "state exists", cmd_state_exists,
+	  "FINGERPRINT --scheme N --tokens N PREFIX" },
+	{ "state rm", cmd_state_rm,
+	  "FINGERPRINT --scheme N --tokens N PREFIX" },
+	{ "state ls", cmd_state_ls,
+	  "[FINGERPRINT [--scheme N]] (options of ls but --kind, --prefix)" },
 	{ "layout add", cmd_layout_add,
 	  "FINGERPRINT --scheme N --slot-bytes BYTES --alignment TOKENS\n"
 	  "          (--layers N | --layer-bytes BYTES | --layer OFFSET:LENGTH...)\n"
@@ -64,6 +79,7 @@ static int say_help(void)
 	       "      --json          one JSON document on standard output\n"
 	       "      --hex           keys are given and said in hex\n"
 	       "  -h, --help          this text, or that of a command\n\n"
+	       "A KEY of a state is FINGERPRINT:SCHEME:TOKENS:PREFIX.\n"
 	       "Sizes take K, M, G or T (powers of 1024). A fingerprint is up to 64 hex\n"
 	       "digits, zeros follow. A share of the pool is in thousandths, or N%%.\n"
 	       "Exit codes: 0 done, 1 a fact is \"no\", 2 usage, 3 refused or failed.\n");

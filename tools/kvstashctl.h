@@ -4,8 +4,8 @@
  *
  * One file a concern: -arg reads the command line, -out says things in text or
  * JSON, -file moves bytes from and to files, -netlink talks to the control
- * family, -dump to its list of objects, -client to the device; the rest are the
- * commands.
+ * family, -dump to its list of objects, -client to the device, -state knows the
+ * keys of states; the rest are the commands.
  */
 #ifndef KVSTASHCTL_H
 #define KVSTASHCTL_H
@@ -81,6 +81,11 @@ int cmd_pin(struct ctl *ctl);
 int cmd_lease(struct ctl *ctl);
 int cmd_group(struct ctl *ctl);
 int cmd_lookup(struct ctl *ctl);
+int cmd_state_put(struct ctl *ctl);
+int cmd_state_get(struct ctl *ctl);
+int cmd_state_exists(struct ctl *ctl);
+int cmd_state_rm(struct ctl *ctl);
+int cmd_state_ls(struct ctl *ctl);
 int cmd_layout_add(struct ctl *ctl);
 int cmd_layout_show(struct ctl *ctl);
 int cmd_layout_ls(struct ctl *ctl);
@@ -145,13 +150,25 @@ int arg_part(struct ctl *ctl, const char *s, unsigned int *part,
 int arg_range(struct ctl *ctl, const char *s, struct kvstash_range *out);
 /* OFFSET:LENGTH */
 int arg_layer(struct ctl *ctl, const char *s, struct kvstash_layer *out);
+/**
+ * struct layer_list - layers that were chosen
+ * @index: which, none twice
+ * @nr:    how many
+ */
+struct layer_list {
+	__u32 index[KVSTASH_SEGS_MAX];
+	size_t nr;
+};
+
+/* I,I,... */
+int arg_layer_list(struct ctl *ctl, const char *s, struct layer_list *out);
 /* All of @s as hex digits into @out, which has room for half of them. */
 bool arg_unhex(const char *s, unsigned char *out);
 /* A key, in hex if the user said so; 1 to @most bytes. Free *@out. */
 int arg_key(struct ctl *ctl, const char *what, const char *s, size_t most,
 	    unsigned char **out, size_t *len);
-/* All operands as keys; free with keys_free(). */
-int arg_keys(struct ctl *ctl, struct keys *out);
+/* All operands as keys, of states in one word; free with keys_free(). */
+int arg_keys(struct ctl *ctl, bool state, struct keys *out);
 void keys_free(struct keys *k);
 
 /* -out: what the user sees */
@@ -201,9 +218,10 @@ int client_failed(struct ctl *ctl, int ret);
 /* An entry about @what failed: says so and returns its code. */
 int client_refused(struct ctl *ctl, const char *what,
 		   const struct kvstash_result *r);
-/* The exit code that a result, or a reason alone, stands for */
+/* The exit code that a result, or a reason alone, stands for; that of two */
 int client_code(const struct kvstash_result *r);
 int client_reason_code(unsigned int reason);
+int client_worse(int a, int b);
 const char *client_state_name(unsigned int state);
 /* Names of KVSTASH_PIN_* */
 #define CLIENT_PINS 3
@@ -239,14 +257,27 @@ struct keys_job {
 /**
  * struct keys_words - options of such commands
  * @group:  the keys name groups
+ * @state:  they name states
  * @member: only these members
  */
 struct keys_words {
 	bool group;
+	bool state;
 	bool member;
 };
 
 #define KEYS_OPTION_GROUP { "group-kind", no_argument, NULL, 'g' }
+#define KEYS_OPTION_STATE { "state-kind", no_argument, NULL, 'k' }
+
+/* Takes option @c of these and "member"; false if it is another. */
+bool keys_word(struct keys_words *w, int c);
+/* That they go together */
+int keys_words_check(struct ctl *ctl, const struct keys_words *w);
+void keys_words_prep(struct kvstash_keys *k, const struct keys_words *w);
+
+/* All facts, of which the text says whether it is visible; removal */
+extern const struct keys_job keys_job_facts;
+extern const struct keys_job keys_job_rm;
 
 /* Carries it out for @keys; the code, all having been said. */
 int keys_send(struct ctl *ctl, const struct keys_job *job,
@@ -258,6 +289,52 @@ void keys_set_state(json_t *o, const struct kvstash_exists *x,
 void keys_set_group(json_t *o, const struct kvstash_exists *x);
 /* The key, and in words how it went. */
 void keys_say(const struct ctl *ctl, const json_t *o, const char *ok);
+
+/* -state: keys of states */
+
+/**
+ * struct statekey - a state's key
+ * @key:  the key
+ * @len:  its length
+ * @text: FINGERPRINT:SCHEME:TOKENS:PREFIX, cut if need be, for messages
+ */
+struct statekey {
+	unsigned char key[KVSTASH_KEY_MAX];
+	size_t len;
+	char text[2 * KVSTASH_KEY_MAX + 64];
+};
+
+/* What the user said of it; NULL: nothing */
+struct statekey_words {
+	const char *fingerprint;
+	const char *scheme;
+	const char *tokens;
+	const char *prefix;
+};
+
+#define STATEKEY_SCHEME	3000
+#define STATEKEY_TOKENS	3001
+#define STATEKEY_OPTION_SCHEME \
+	{ "scheme", required_argument, NULL, STATEKEY_SCHEME }
+#define STATEKEY_OPTION_TOKENS \
+	{ "tokens", required_argument, NULL, STATEKEY_TOKENS }
+
+/* Where the argument of option @c goes; NULL if it is another. */
+const char **statekey_word(struct statekey_words *w, int c);
+/* FINGERPRINT and PREFIX are the operands, @more may follow. */
+int statekey_operands(struct ctl *ctl, struct statekey_words *w, int more);
+/* The key of these words; 0, or CODE_USAGE after having said why. */
+int statekey_read(struct ctl *ctl, const struct statekey_words *w,
+		  struct statekey *out);
+/* The same of one word, FINGERPRINT:SCHEME:TOKENS:PREFIX */
+int statekey_parse(struct ctl *ctl, const char *what, const char *s,
+		   struct statekey *out);
+/* Names the layout of a state with that key, which is a whole one. */
+void statekey_layout(const void *key, struct kvstash_layout *l);
+/* "state_key" of an item: what its key says */
+void statekey_set(json_t *o, const void *key, size_t len);
+/* "key" of an item in text; with "state_key" in one word */
+void statekey_print(const struct ctl *ctl, const json_t *o);
 
 /* -layout: what other commands need of it */
 
@@ -323,7 +400,9 @@ int netlink_do(struct ctl *ctl, const struct netlink_request *req,
 
 /* An answer as JSON */
 json_t *dump_object(struct nlattr **tb);
-/* Name of a kind, or NULL */
+/* Names of KVSTASH_KIND_*; that of one, or NULL */
+#define DUMP_KINDS 3
+extern const char *const dump_kind_names[DUMP_KINDS];
 const char *dump_kind_name(unsigned int kind);
 /* A request for a dump; filters are attributes of its message. */
 struct netlink_request dump_request(void (*reply)(struct ctl *ctl,
