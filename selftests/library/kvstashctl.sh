@@ -4,6 +4,7 @@
 # kvstashctl against the module: what it prints, its JSON, its exit codes
 #
 # Needs root, the module with a pool of 64 MiB, and KVSTASH_BUILD.
+# kvstash-timeout: 600
 set -u
 
 ctl=${KVSTASH_BUILD:?}/tools/kvstashctl
@@ -370,6 +371,182 @@ ok "the pin quota holds"
 run 0 pin none ctl/a ctl/b && json 0 'd["objects"] == []' ls -n default --pin hard
 ok "pin none"
 
+# layouts
+
+fp=$(printf 'abcd%060d' 0)	# as it is said when "abcd" was given
+name=(abcd --scheme 7)
+desc=(--slot-bytes 12K --alignment 64)
+head -c 12288 /dev/urandom >"$tmp/s"
+
+run 0 layout add "${name[@]}" "${desc[@]}" --layers 3 --slots 2 &&
+	out_is "$fp:7: 2 slots of 12288 bytes, 12288 of the pool each"
+ok "layout add"
+json 0 'd["fingerprint_hex"] == "'"$fp"'" and d["scheme"] == 7 and d["slots"] == 2 and
+	not d["tied"] and d["nr_layers"] == 3 and d["slot_bytes"] == 12288' \
+	layout add "${name[@]}" "${desc[@]}" --layer-bytes 4K --slots 5
+ok "the same again, in JSON, changes nothing"
+run 3 layout add "${name[@]}" --slot-bytes 12K --alignment 32 --layers 3 &&
+	err_has "--alignment (64 there): mismatch" && err_has "(EXDEV, mismatch_layout)"
+ok "another description names the argument and what is there"
+json 3 'd["errno"] == "EXDEV" and d["reason"] == "mismatch_layout" and
+	d["error"].startswith("--tied: ")' \
+	layout add "${name[@]}" "${desc[@]}" --layers 3 --tied
+ok "the same in JSON"
+run 3 layout add abce --scheme 7 "${desc[@]}" --layer 0:8K --layer 4K:1 &&
+	err_has "layers: layer empty, not in the slot, or over one before it; layer index 1 (EINVAL, layer)"
+ok "layers that overlap"
+run 3 layout add abce --scheme 7 "${desc[@]}" --layers 3 --slots 10000 &&
+	err_has "--slots: larger than the pool; the pool has 67108864 bytes (EFBIG, too_large)"
+ok "more slots than the pool has"
+json 0 'd["slots"] == 682 and d["tied"]' layout add abce --scheme 7 "${desc[@]}" \
+	--layer 0:8K --layer 11K:1K --share 12.5% --tied
+ok "a share of the pool, a gap between layers, tied"
+json 0 'd["layers"] == [{"offset": 0, "length": 8192}, {"offset": 11264, "length": 1024}] and
+	d["id"] > 0 and d["used"] == 0 and d["counters"]["puts"] == 0' \
+	layout show abce --scheme 7
+ok "layout show in JSON"
+run 0 layout show "${name[@]}" && grep -qx "  slots      2, 0 used" "$tmp/out" &&
+	grep -qx "  refused_bytes      0" "$tmp/out" &&
+	grep -qx "      2           8192           4096" "$tmp/out"
+ok "layout show"
+run 3 layout show abcd --scheme 8 &&
+	err_has "abcd: no such layout is registered (ENOENT, layout_unknown)"
+ok "layout show of none"
+json 0 '[(l["ns"], l["fingerprint_hex"][:4], l["slots"], l["nr_layers"], l["tied"])
+	for l in d["layouts"]] ==
+	[("default", "abcd", 2, 3, False), ("default", "abce", 682, 2, True)]' \
+	layout ls --ns default
+ok "layout ls in JSON"
+run 0 layout ls && grep -qE "^default +64 +12288 +3 +2 +0 no +$fp:7\$" "$tmp/out"
+ok "layout ls"
+run 0 layout ls -n no-such && [ "$(wc -l <"$tmp/out")" -eq 1 ]
+ok "layout ls of a namespace that none is in"
+json 0 'd["slots"] == 10' layout set abce --scheme 7 --slots 10
+ok "layout set"
+json 0 'd["namespaces"][0]["carved"] == 12 * 12288 and
+	d["namespaces"][0]["slot_bytes"] == 0' ns list default &&
+	json 0 'd["pools"][0]["slot_free"] == 12 * 12288 and
+		d["pools"][0]["free"] >= 12 * 12288' pool list
+ok "ns list says what is carved, pool list what of it is free"
+run 0 ns set default --slot-bytes 1M &&
+	json 0 'd["namespaces"][0]["slot_bytes"] == 1 << 20' ns list default &&
+	run 3 layout set abce --scheme 7 --share 500 &&
+	err_has "--share: quota of slots used up; " &&
+	err_has " bytes missing (EDQUOT, slot_quota)" && run 0 ns set default --slot-bytes 0
+ok "the quota of slots holds"
+
+# states
+
+key=(abcd --scheme 7 --tokens)
+run 0 state put "${key[@]}" 64 p "$tmp/s" &&
+	out_is "$fp:7:64:p: part 0 of 1 put, 12288 bytes"
+ok "put of a state"
+run 1 state put "${key[@]}" 64 p "$tmp/s" && err_has "abcd:7:64:p: exists" &&
+	err_has "(EEXIST, exists)"
+ok "a second put of it says that it exists"
+run 3 state put "${key[@]}" 64 q "$tmp/b" &&
+	err_has "abcd:7:64:q: 5000 bytes given, a slot has 12288: " &&
+	err_has "(EINVAL, slot_bytes)"
+ok "a put of another length says both"
+run 3 state put "${key[@]}" 64 q /dev/null &&
+	err_has "0 bytes given, a slot has 12288: "
+ok "and so it does of none"
+run 3 state put "${key[@]}" 65 q "$tmp/s" && err_has "no multiple of 64 tokens (EINVAL, misaligned)"
+ok "a length that is not aligned"
+run 3 state put abcd --scheme 8 --tokens 64 q "$tmp/s" &&
+	err_has "abcd:8:64:q: no such layout is registered (ENOENT, layout_unknown)"
+ok "a put without a layout"
+run 3 state put abce --scheme 7 --tokens 64 q "$tmp/s" && err_has "(EINVAL, tied)" &&
+	run 0 state put abce --scheme 7 --tokens 64 q "$tmp/s" --parent ctl/a
+ok "a state of a tied layout needs a parent"
+json 0 'd["bytes"] == 12288 and d["state_key"]["prefix_hex"] == "00ff" and
+	d["state_key"]["prefix"] is None and d["state_key"]["tokens"] == 128 and
+	d["state_key"]["scheme"] == 7 and d["state_key"]["fingerprint_hex"] == "'"$fp"'" and
+	d["key_hex"] == "'"$fp"'" + "07000000" + "00000000" + "8000000000000000" + "00ff"' \
+	--hex state put "${key[@]}" 128 00ff "$tmp/s" --tag t
+ok "a prefix in hex, and the key in JSON"
+run 0 state get "${key[@]}" 64 p && cmp -s "$tmp/out" "$tmp/s"
+ok "get of a state"
+run 0 state get "${key[@]}" 64 p --layers 2,0 -o "$tmp/got" &&
+	{ tail -c 4096 "$tmp/s"; head -c 4096 "$tmp/s"; } | cmp -s - "$tmp/got" &&
+	out_is "$fp:7:64:p: 8192 of 12288 bytes to $tmp/got"
+ok "get of chosen layers"
+json 0 'd["bytes"] == 4096 and d["object_size"] == 12288 and
+	d["state_key"]["prefix"] == "p"' state get "${key[@]}" 64 p --layers 1 -o "$tmp/got"
+ok "the same in JSON"
+run 3 state get "${key[@]}" 64 p --layers 2,3 -o "$tmp/none" &&
+	err_has "--layers: no layer 3, the layout has 3 (ERANGE)" && [ ! -e "$tmp/none" ]
+ok "a layer that there is not"
+run 1 state get "${key[@]}" 128 p && err_has "abcd:7:128:p: no such key (ENOENT, miss)"
+ok "a state answers for its length only"
+run 0 state exists "${key[@]}" 64 p && out_is "$fp:7:64:p: visible"
+ok "state exists"
+json 0 'd["keys"][0]["state"] == "visible" and d["keys"][0]["object_size"] == 12288 and
+	d["keys"][0]["tag"] == "t" and d["keys"][0]["state_key"]["tokens"] == 128' \
+	--hex state exists "${key[@]}" 128 00ff
+ok "the facts about a state in JSON"
+json 1 'd["keys"][0]["reason"] == "miss" and d["keys"][0]["state"] == "absent"' \
+	state exists "${key[@]}" 192 p
+ok "a state that is not there"
+run 3 state exists "${key[@]}" 65 p && grep -q "(EINVAL, misaligned)" "$tmp/out"
+ok "nor can be"
+run 0 state ls abcd --scheme 7 && [ "$(sort "$tmp/out")" = \
+	"$(printf '%s\n' "$fp:7:128:\\x00\\xff" "$fp:7:64:p")" ]
+ok "state ls of a layout"
+json 0 'sorted((o["state_key"]["fingerprint_hex"][:4], o["state_key"]["tokens"])
+	for o in d["objects"]) == [("abcd", 64), ("abcd", 128), ("abce", 64)] and
+	all(o["kind"] == "state" for o in d["objects"])' state ls --ns default
+ok "state ls in JSON"
+run 0 --hex ls -l --ns default --kind state && grep -q "^visible state .*	$fp:7:128:00ff\$" "$tmp/out" &&
+	run 0 --hex ls -l --ns default && grep -q "	$fp:7:64:70\$" "$tmp/out" &&
+	json 0 'any(o["kind"] == "page" and "state_key" not in o for o in d["objects"])' ls
+ok "ls says the keys of states"
+run 1 lookup ctl/a --state abcd:7:64:p --state abcd:7:192:p && out_is "$(printf '%s\n' \
+	"run of 1 keys of 1, 100000 bytes" "$fp:7:64:p: visible, 12288 bytes" \
+	"$fp:7:192:p: no such key (ENOENT, miss)")"
+ok "lookup of keys and states"
+json 0 'd["count"] == 0 and d["reason"] == "ok" and
+	[(s["bytes"], s["reason"], s["state_key"]["prefix"]) for s in d["states"]] ==
+	[(12288, "ok", "p")]' lookup --state abcd:7:64:p
+ok "lookup of states alone, in JSON"
+json 3 'd["states"][0]["reason"] == "misaligned" and d["states"][0]["detail"] == 64' \
+	lookup --state abcd:7:65:p
+ok "lookup of a state that can't be"
+run 0 stat --state-kind abcd:7:64:p && grep -qx "  size      12288 bytes" "$tmp/out" &&
+	run 0 exists --state-kind abcd:7:64:p && run 0 lookup --state-kind abcd:7:64:p
+ok "commands about keys take those of states"
+run 0 lease --state-kind abcd:7:64:p -- "$ctl" lease --list &&
+	grep -q " state .* $fp:7:64:p\$" "$tmp/out"
+ok "lease of a state"
+run 0 pin hard --state-kind abcd:7:64:p && run 3 layout set "${name[@]}" --slots 0 &&
+	err_has "--slots: more slots are held than were asked for; 1 can't be taken away (EBUSY, slots_held)" &&
+	run 0 pin none --state-kind abcd:7:64:p
+ok "a state that is pinned keeps its slot"
+run 0 put ctl/m0 "$tmp/b" --group ctl/m --member 0 --members 2 &&
+	run 0 state put abce --scheme 7 --tokens 64 m "$tmp/s" --group ctl/m --member 1 --members 2 &&
+	json 0 '[(o["member"], o["kind"]) for o in d["objects"]] == [(0, "page"), (1, "state")]' \
+		group ctl/m && run 0 group ctl/m && grep -q "12288  abce0*:7:64:m\$" "$tmp/out"
+ok "a state as the member of a group"
+run 0 rm --group-kind ctl/m && run 1 state exists abce --scheme 7 --tokens 64 m
+ok "and it goes with it"
+run 0 state put "${key[@]}" 192 r "$tmp/s" && run 0 state exists "${key[@]}" 192 r &&
+	json 0 'd["used"] == 2 and d["states"] == 2 and d["counters"]["puts"] == 3 and
+		d["counters"]["evictions"] == 1 and d["counters"]["refused_bytes"] >= 1 and
+		d["counters"]["refused_misaligned"] == 1' layout show "${name[@]}"
+ok "one more than there are slots evicts one, and all is counted"
+run 3 layout drop "${name[@]}" && err_has "abcd: the layout has states; 2 states there (EBUSY, layout_busy)"
+ok "a layout with states stays"
+run 0 state rm "${key[@]}" 192 r && out_is "$fp:7:192:r: removed" &&
+	run 1 state rm "${key[@]}" 192 r
+ok "state rm"
+run 0 layout set "${name[@]}" --slots 0 && json 0 'd["objects"] == []' state ls abcd &&
+	run 0 layout drop "${name[@]}" && out_is "$fp:7: dropped"
+ok "without slots it has no states and can be dropped"
+run 0 state rm abce --scheme 7 --tokens 64 q &&
+	json 0 'd["dropped"] and d["scheme"] == 7' layout drop abce --scheme 7 &&
+	json 0 'd["layouts"] == []' layout ls
+ok "layout drop in JSON, and none is left"
+
 # removal
 
 run 0 rm ctl/1 && out_is "ctl/1: removed" && run 1 exists ctl/2
@@ -382,12 +559,12 @@ ok "rm of the rest"
 # namespaces
 
 run 0 ns create ctl-ns --uid 1000 --gid 1000 --mode 600 --quota 1M \
-	--objects 10 --incomplete-timeout 5000
+	--objects 10 --slot-bytes 256K --incomplete-timeout 5000
 ok "ns create"
 json 0 '[n for n in d["namespaces"] if n["name"] == "ctl-ns" and
 	n["uid"] == 1000 and n["gid"] == 1000 and n["mode"] == "0600" and
 	n["quota_bytes"] == 1 << 20 and n["quota_objects"] == 10 and
-	n["incomplete_ms"] == 5000 and n["clients"] == 0]' ns list
+	n["incomplete_ms"] == 5000 and n["slot_bytes"] == 256 << 10 and n["clients"] == 0]' ns list
 ok "ns list"
 run 3 ns create ctl-ns && refused EEXIST "File exists"
 ok "ns create of one that is there"
@@ -452,6 +629,13 @@ as 1001 3 ls -n ctl-ns && out_is "" && err_has "(EPERM)"
 ok "another may not list"
 as 1000 3 ls && out_is "" && err_has "(EPERM)"
 ok "nor may anybody list all"
+as 1000 0 -n ctl-ns layout add abcd --scheme 7 --slot-bytes 4K --alignment 1 \
+	--layers 1 --slots 1 && as 1000 0 layout ls -n ctl-ns && grep -q ":7\$" "$tmp/out" &&
+	as 1000 0 -n ctl-ns layout drop abcd --scheme 7
+ok "the owner may register a layout, and list them"
+as 1001 3 layout ls -n ctl-ns && out_is "" && err_has "(EPERM)" && as 1000 3 layout ls &&
+	as 1001 3 -n ctl-ns layout show abcd --scheme 7 && err_has "(EACCES, permission)"
+ok "another may not"
 as 1000 3 pool create mine 2M && err_has "(EPERM)"
 ok "a user may not create a pool"
 as 1000 3 pool list && out_is "" && err_has "(EPERM)"
@@ -515,6 +699,61 @@ ok "usage: groups and times"
 run 2 pin k && run 2 pin weak k && run 2 lease && run 2 lease -- true &&
 	run 2 lease k -- && run 2 lease --list k && run 2 group a b
 ok "usage: pins and leases"
+desc=(--slot-bytes 12K --alignment 64 --layers 3)
+run 2 layout add abcd "${desc[@]}" && err_has "--scheme is needed" &&
+	run 2 layout add abcd --scheme 4294967296 "${desc[@]}" && err_has "0 to 4294967295" &&
+	run 2 layout add abc --scheme 1 "${desc[@]}" && err_has "fingerprint: not 1 to 32 bytes" &&
+	run 2 layout add "${fp}00" --scheme 1 "${desc[@]}" && run 2 layout add '' --scheme 1
+ok "usage: names of layouts"
+add=(layout add abcd --scheme 1)
+run 2 "${add[@]}" --alignment 64 --layers 3 && err_has "--slot-bytes is needed" &&
+	run 2 "${add[@]}" --slot-bytes 65G --alignment 64 --layers 3 &&
+	err_has "--slot-bytes: not 1 to 68719476736: 65G" &&
+	run 2 "${add[@]}" --slot-bytes 12K --layers 3 && err_has "--alignment is needed" &&
+	run 2 "${add[@]}" --slot-bytes 12K --alignment 0 --layers 3 &&
+	err_has "--alignment: not a number from 1 to 1073741824: 0"
+ok "usage: slots and alignment"
+run 2 "${add[@]}" --slot-bytes 12K --alignment 64 && err_has "one of --layers," &&
+	run 2 "${add[@]}" "${desc[@]}" --layer 0:1 && run 2 "${add[@]}" "${desc[@]}" --layers 5 &&
+	err_has "--layers: 12288 bytes of a slot are not 5 layers of the same length" &&
+	run 2 "${add[@]}" --slot-bytes 12K --alignment 64 --layer-bytes 5K &&
+	run 2 "${add[@]}" --slot-bytes 12K --alignment 64 --layer-bytes 1 &&
+	err_has "are not 1 to 4096 layers of 1" &&
+	run 2 "${add[@]}" --slot-bytes 12K --alignment 64 --layer 5 &&
+	err_has "--layer: not OFFSET:LENGTH: 5"
+ok "usage: layers"
+# no_shares WORD...: none of them is a share
+no_shares()
+{
+	local word
+
+	for word; do
+		run 2 layout set abcd --scheme 1 --share "$word" || return
+		err_has "--share: neither" || return
+	done
+}
+
+run 2 "${add[@]}" "${desc[@]}" --slots 1 --share 1 && run 2 layout set abcd --scheme 1 &&
+	no_shares 0 1001 100.1% 101% 12.55% .5% 1.% % '' 1.5
+ok "usage: numbers of slots and shares"
+run 2 state put abcd --scheme 1 p && err_has "--tokens is needed" &&
+	run 2 state exists abcd --scheme 1 --tokens 0 p &&
+	err_has "--tokens: not a number from 1 to 18446744073709551615: 0" &&
+	run 2 state get abcd --scheme 1 --tokens 1 && run 2 state rm abcd --tokens 1 p &&
+	run 2 state exists abcd --scheme 1 --tokens 1 "$(printf %0465d 0)" &&
+	err_has "prefix: 465 bytes, 1 to 464 allowed"
+ok "usage: keys of states"
+run 2 state get abcd --scheme 1 --tokens 1 p --layers 0,1,0 && err_has "--layers: 0 twice" &&
+	run 2 state get abcd --scheme 1 --tokens 1 p --layers 0,4096 &&
+	run 2 state get abcd --scheme 1 --tokens 1 p --layers 0, &&
+	run 2 state get abcd --scheme 1 --tokens 1 p --layers "$(seq -s, 0 1024)" &&
+	err_has "--layers: more than 1024" && run 2 state ls --scheme 1
+ok "usage: chosen layers"
+run 2 lookup --state abcd:1:p && err_has "--state: not FINGERPRINT:SCHEME:TOKENS:PREFIX: abcd:1:p" &&
+	run 2 lookup --state abcd:x:1:p && err_has "scheme: not a number" &&
+	run 2 exists --state-kind p && run 2 exists --state-kind --group-kind p &&
+	run 2 put k --tokens 1 && run 2 exists --state-kind abcd:1:1:
+ok "usage: keys of states in one word"
 json 2 'd["reason"] == "usage" and d["errno"] is None' exists &&
 	run 2 exists --bogus --json && python3 -m json.tool "$tmp/out" >/dev/null
 ok "usage in JSON"
