@@ -206,11 +206,16 @@ static int layout_set(struct layout_call *call)
 static int layout_del(struct layout_call *call)
 {
 	struct kvs_layout *layout;
+	int ret;
 
 	if (check_no_description(call) || check_no_layers(call) || check_slots(call, false))
 		return call->r.res;
 	layout = find(call);
-	return layout ? kvs_layout_del(layout, &call->r) : call->r.res;
+	if (!layout)
+		return call->r.res;
+	ret = kvs_layout_del(layout, &call->r);
+	kvs_layout_put(layout);
+	return ret;
 }
 
 /* Tell why the call fails. */

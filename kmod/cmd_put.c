@@ -48,7 +48,9 @@ static int put_check(const struct kvstash_put *e, bool reserve, struct kvstash_r
 		return kvs_result(r, -EINVAL, KVSTASH_R_PARTS, KVSTASH_PARTS_MAX);
 	if (e->part >= e->parts)
 		return kvs_result(r, -EINVAL, KVSTASH_R_PART_INDEX, e->parts);
-	if (!e->part_len || e->part_len > KVSTASH_PART_BYTES_MAX)
+	/* That of a state is its layout's business. */
+	if (e->kind == KVSTASH_KIND_PAGE &&
+	    (!e->part_len || e->part_len > KVSTASH_PART_BYTES_MAX))
 		return kvs_result(r, -EINVAL, KVSTASH_R_LENGTH, KVSTASH_PART_BYTES_MAX);
 	if (e->tag_len > KVSTASH_TAG_MAX || (e->tag_len && !e->tag))
 		return kvs_result(r, -EINVAL, KVSTASH_R_TAG, KVSTASH_TAG_MAX);
@@ -161,7 +163,7 @@ static void put_end(struct kvs_ns *ns, struct kvs_identity *id, const struct kvs
 		return;
 	if (r->res)
 		kvs_state_refused(id->layout, r);
-	kvs_layout_put(id->layout);
+	kvs_layout_leave(id->layout);
 }
 
 /* Copy the bytes of a one-shot put and commit it, or leave nothing of it. */

@@ -7,7 +7,8 @@
  * them can be killed. ns->layout_lock guards the list itself, which is read by RCU.
  *
  * Lifetime: the list has a reference, and so has each state from when it is made
- * until it is freed. A layout can be dropped when the list's is the last.
+ * until it is freed. A layout can be dropped when it counts no states; a put enters
+ * it before it makes one, under layout->lock, and none can once it is dropped.
  */
 #include <linux/math64.h>
 #include <linux/mm.h>
@@ -67,6 +68,32 @@ void kvs_layout_put(struct kvs_layout *layout)
 {
 	if (layout && refcount_dec_and_test(&layout->refs))
 		call_rcu(&layout->rcu, layout_free_rcu);
+}
+
+/**
+ * kvs_layout_enter() - a state is made, or about to be
+ * @layout: with a reference
+ *
+ * Return: false if the layout is dropped; never for one that has been entered.
+ */
+bool kvs_layout_enter(struct kvs_layout *layout)
+{
+	bool ok;
+
+	spin_lock(&layout->lock);
+	ok = !layout->dropped;
+	layout->states += ok;
+	spin_unlock(&layout->lock);
+	return ok;
+}
+
+/** kvs_layout_leave() - a state has gone, or was not made; drops the reference */
+void kvs_layout_leave(struct kvs_layout *layout)
+{
+	spin_lock(&layout->lock);
+	layout->states--;
+	spin_unlock(&layout->lock);
+	kvs_layout_put(layout);
 }
 
 /**
@@ -304,6 +331,7 @@ int kvs_layout_set(struct kvs_layout *layout, u64 slots, u32 permille,
 {
 	struct kvs_ns *ns = layout->ns;
 	u64 want = slots_wanted(layout, slots, permille), have;
+	bool dropped;
 	int ret;
 
 	ret = layout_lock(ns, r);
@@ -311,9 +339,11 @@ int kvs_layout_set(struct kvs_layout *layout, u64 slots, u32 permille,
 		return ret;
 	spin_lock(&layout->lock);
 	have = layout->nr_carved - layout->surplus;
+	dropped = layout->dropped;
 	spin_unlock(&layout->lock);
-	/* Who has a reference keeps it from being dropped. */
-	if (want > have)
+	if (dropped)
+		ret = kvs_result(r, -ENOENT, KVSTASH_R_LAYOUT_UNKNOWN, 0);
+	else if (want > have)
 		ret = kvs_slots_carve(layout, want - have, r);
 	else if (want < have)
 		ret = kvs_slots_give_up(layout, have - want, r);
@@ -321,7 +351,7 @@ int kvs_layout_set(struct kvs_layout *layout, u64 slots, u32 permille,
 	return ret;
 }
 
-/* Out of the list; its slots go back. The list's reference was the last but one. */
+/* Out of the list, whose reference is dropped; its slots go back. */
 static void layout_remove(struct kvs_layout *layout)
 {
 	struct kvs_ns *ns = layout->ns;
@@ -334,11 +364,12 @@ static void layout_remove(struct kvs_layout *layout)
 	layout->surplus = layout->nr_carved;
 	spin_unlock(&layout->lock);
 	kvs_slots_drain(layout);
+	kvs_layout_put(layout);
 }
 
 /**
  * kvs_layout_del() - drop a layout that has no states
- * @layout: with a reference, which is dropped
+ * @layout: with a reference of the caller's
  * @r:      out: why not
  *
  * Return: 0 or a negative errno.
@@ -349,23 +380,18 @@ int kvs_layout_del(struct kvs_layout *layout, struct kvstash_result *r)
 	int ret;
 
 	ret = layout_lock(ns, r);
-	if (ret) {
-		kvs_layout_put(layout);
+	if (ret)
 		return ret;
-	}
-	/* The list's reference is still there, unless another was first. */
-	rcu_read_lock();
-	kvs_layout_put(layout);
-	if (kvs_layout_find_rcu(ns, layout->fingerprint, layout->scheme) != layout)
+	spin_lock(&layout->lock);
+	if (layout->dropped)
 		ret = kvs_result(r, -ENOENT, KVSTASH_R_LAYOUT_UNKNOWN, 0);
-	else if (!refcount_dec_if_one(&layout->refs))
-		ret = kvs_result(r, -EBUSY, KVSTASH_R_LAYOUT_BUSY,
-				 refcount_read(&layout->refs) - 1);
-	rcu_read_unlock();
-	if (!ret) {
+	else if (layout->states)
+		ret = kvs_result(r, -EBUSY, KVSTASH_R_LAYOUT_BUSY, layout->states);
+	else
+		layout->dropped = true;
+	spin_unlock(&layout->lock);
+	if (!ret)
 		layout_remove(layout);
-		call_rcu(&layout->rcu, layout_free_rcu);
-	}
 	mutex_unlock(&ns->layout_mutex);
 	return ret;
 }
@@ -406,9 +432,8 @@ void kvs_layout_describe(struct kvs_layout *layout, struct kvstash_layout *out)
 	spin_lock(&layout->lock);
 	out->slots = layout->nr_carved - layout->surplus;
 	out->used = layout->nr_carved - layout->nr_free;
+	out->states = layout->states;
 	spin_unlock(&layout->lock);
-	/* Less the list's and the caller's. */
-	out->states = refcount_read(&layout->refs) - 2;
 	for (i = 0; i < KVS_NR_LAYOUT_STATS; i++)
 		stat[i] = stat_sum(layout, i);
 }
@@ -439,9 +464,7 @@ void kvs_layouts_exit(struct kvs_ns *ns)
 	struct kvs_layout *layout, *next;
 
 	mutex_lock(&ns->layout_mutex);
-	list_for_each_entry_safe(layout, next, &ns->layouts, list) {
+	list_for_each_entry_safe(layout, next, &ns->layouts, list)
 		layout_remove(layout);
-		kvs_layout_put(layout);
-	}
 	mutex_unlock(&ns->layout_mutex);
 }

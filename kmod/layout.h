@@ -48,7 +48,7 @@ enum kvs_slot_tree {
  * struct kvs_layout - a layout
  * @list:       in ns->layouts; changed under ns->layout_lock, read by RCU
  * @rcu:        frees it
- * @refs:       of the namespace's list, of each state, and of a put under way
+ * @refs:       of the namespace's list, of each state, and of each command at work
  * @ns:         whose
  * @id:         in the order of registration
  * @stats:      counters
@@ -59,6 +59,8 @@ enum kvs_slot_tree {
  * @nr_carved:  all slots
  * @nr_free:    of these in @free
  * @surplus:    of these to go back to the pool as they come free
+ * @states:     objects, and puts under way
+ * @dropped:    there will be none any more
  * @slot_pages: pages of a slot; fixed, as all that follows
  * @slot_bytes: bytes of a state
  * @scheme:     with @fingerprint: its name
@@ -82,6 +84,8 @@ struct kvs_layout {
 	u64 nr_carved;
 	u64 nr_free;
 	u64 surplus;
+	u64 states;
+	bool dropped;
 
 	u64 slot_pages;
 	u64 slot_bytes;
@@ -95,6 +99,8 @@ struct kvs_layout {
 
 struct kvs_layout *kvs_layout_alloc(struct kvs_ns *ns, u32 nr_layers);
 void kvs_layout_put(struct kvs_layout *layout);
+bool kvs_layout_enter(struct kvs_layout *layout);
+void kvs_layout_leave(struct kvs_layout *layout);
 struct kvs_layout *kvs_layout_find_rcu(const struct kvs_ns *ns, const u8 *fingerprint,
 				       u32 scheme);
 struct kvs_layout *kvs_layout_get(const struct kvs_ns *ns, const u8 *fingerprint, u32 scheme);

@@ -97,6 +97,7 @@ static int object_alloc_extra(struct kvs_object *obj, const struct kvs_identity 
 	}
 	if (id->layout) {
 		refcount_inc(&id->layout->refs);
+		kvs_layout_enter(id->layout);
 		extra->layout = id->layout;
 	}
 	extra->ttl_ms = id->ttl_ms;
@@ -229,7 +230,7 @@ static void free_state(struct kvs_object *obj)
 {
 	if (obj->extra->slot)
 		kvs_slot_give(obj->extra->slot, KVS_POOL_HELD);
-	kvs_layout_put(obj->extra->layout);
+	kvs_layout_leave(obj->extra->layout);
 }
 
 /* The last reference is gone. The parent's is the caller's to drop. */

@@ -276,7 +276,7 @@ static inline bool kvs_object_has_children(const struct kvs_object *obj)
  * @key:      the key
  * @parent:   the parent's key; @parent.len 0: none. Of a member: its group's
  * @group:    its group's key; @group.len 0: in none
- * @layout:   of a state, with a reference of the caller's; else NULL
+ * @layout:   of a state, entered by the caller; else NULL
  * @manifest: KVSTASH_DIGEST_LEN bytes, or NULL
  * @tag:      @tag_len bytes
  * @tag_len:  0: no tag

@@ -50,8 +50,8 @@ static int check_tokens(struct kvs_layout *layout, const struct kvstash_state_ke
  * kvs_state_identify() - check a put of a state against its layout
  * @ns: namespace
  * @e:  the entry
- * @id: in: @id->key; out: @id->layout, with a reference for the caller to drop, also
- *      if it is refused
+ * @id: in: @id->key; out: @id->layout, entered, for the caller to leave, also if it
+ *      is refused
  * @r:  out: why not
  *
  * Return: 0 or a negative errno.
@@ -65,6 +65,10 @@ int kvs_state_identify(struct kvs_ns *ns, const struct kvstash_put *e, struct kv
 	int ret;
 
 	layout = kvs_layout_get(ns, k.fingerprint, le32_to_cpu(k.scheme));
+	if (layout && !kvs_layout_enter(layout)) {
+		kvs_layout_put(layout);
+		layout = NULL;
+	}
 	id->layout = layout;
 	ret = check_tokens(layout, &k, r);
 	if (ret)

@@ -90,8 +90,9 @@ static const struct reason reasons[] = {
 	[KVSTASH_R_TOKENS] = {
 		"tokens", "aligned length of a state is zero" },
 	[KVSTASH_R_MISALIGNED] = {
-		"misaligned", "aligned length of a state is not aligned",
-		"no multiple of ", " tokens" },
+		"misaligned",
+		"length of a state is not aligned, or an alignment is out of range",
+		"the layout has, or at most may have, ", " tokens" },
 	[KVSTASH_R_SLOT_BYTES] = {
 		"slot_bytes",
 		"length of a state is not that of a slot, or a slot of no such length",

@@ -100,7 +100,8 @@ enum kvstash_reason {
 	KVSTASH_R_PIN = 25,		/* EINVAL: unknown kind of pin */
 	KVSTASH_R_TOKENS = 26,		/* EINVAL: aligned length of a state is 0 */
 	KVSTASH_R_MISALIGNED = 27,	/* EINVAL: aligned length of a state is no
-					 * multiple of its layout's [alignment]
+					 * multiple of its layout's [alignment]; or
+					 * alignment of a layout out of range [limit]
 					 */
 	KVSTASH_R_SLOT_BYTES = 28,	/* EINVAL: length of a state's part or buffer
 					 * is not that of a slot [slot bytes]; or slot
@@ -155,7 +156,8 @@ enum kvstash_reason {
 	KVSTASH_R_MISMATCH_FLAGS = 56,	/* atomic there and plain here, or the reverse */
 	KVSTASH_R_MISMATCH_TTL = 57,	/* [milliseconds there] */
 	KVSTASH_R_MISMATCH_LAYOUT = 58,	/* fingerprint and scheme are registered with
-					 * another description; @field says what
+					 * another description; @field says what [the
+					 * value there, 0 for layers]
 					 */
 	/* room */
 	KVSTASH_R_NO_SPACE = 64,	/* ENOSPC: nothing to evict [bytes missing] */
