@@ -90,7 +90,7 @@ static void test_format(void)
 	says(-EINVAL, KVSTASH_R_SLOT_BYTES, 1415040,
 	     "length of a state is not that of a slot, or a slot of no such length; the slot has, or at most may have, 1415040 bytes (EINVAL, slot_bytes)");
 	says(-EINVAL, KVSTASH_R_MISALIGNED, 128,
-	     "aligned length of a state is not aligned; no multiple of 128 tokens (EINVAL, misaligned)");
+	     "length of a state is not aligned, or an alignment is out of range; the layout has, or at most may have, 128 tokens (EINVAL, misaligned)");
 	says(-ENOSPC, KVSTASH_R_NO_SLOT, 8,
 	     "no slot: all are in flight, leased, pinned or read; the layout has 8 slots (ENOSPC, no_slot)");
 	says(-EXDEV, KVSTASH_R_MISMATCH_LAYOUT, 0,

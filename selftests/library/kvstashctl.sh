@@ -451,7 +451,7 @@ ok "a put of another length says both"
 run 3 state put "${key[@]}" 64 q /dev/null &&
 	err_has "0 bytes given, a slot has 12288: "
 ok "and so it does of none"
-run 3 state put "${key[@]}" 65 q "$tmp/s" && err_has "no multiple of 64 tokens (EINVAL, misaligned)"
+run 3 state put "${key[@]}" 65 q "$tmp/s" && err_has "64 tokens (EINVAL, misaligned)"
 ok "a length that is not aligned"
 run 3 state put abcd --scheme 8 --tokens 64 q "$tmp/s" &&
 	err_has "abcd:8:64:q: no such layout is registered (ENOENT, layout_unknown)"
