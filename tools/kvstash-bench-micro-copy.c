@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kvstash-bench micro: put and get beside the bare copy and beside memcpy
+ * kvstash-bench micro: put and get beside the bare copy and beside memcpy, of pages
+ * and of states
  *
  * Each sample moves the same number of bytes three ways, one after the other, in
  * an order that rotates: through kvstash, through the bare module, within user
@@ -20,6 +21,7 @@
 
 #define RING_BYTES	(64U << 20)
 #define FILL_SHARE	0.8	/* of the pool, so that nothing is evicted */
+#define SLOT_SHARE	0.5	/* what a namespace without a quota may carve */
 #define SAMPLES_BYTES	(640ULL << 20)	/* through each way, in all samples */
 #define SAMPLES_MIN	31
 #define SAMPLES_MAX	401
@@ -28,6 +30,7 @@ enum way { WAY_STORE, WAY_BARE, WAY_MEMCPY, NR_WAYS };
 
 /**
  * struct copier - one size of block
+ * @layout: the blocks are states of it; NULL: they are pages
  * @bytes:  of a block
  * @batch:  blocks of a sample
  * @single: one block a call
@@ -41,6 +44,7 @@ enum way { WAY_STORE, WAY_BARE, WAY_MEMCPY, NR_WAYS };
  */
 struct copier {
 	struct micro *m;
+	const struct state_layout *layout;
 	size_t bytes;
 	unsigned int batch;
 	bool single;
@@ -52,6 +56,7 @@ struct copier {
 	__u64 stored;
 	__u64 next;
 	__u64 at;
+	size_t key_len;
 	__u8 *keys;
 	struct kvstash_put *put;
 	struct kvstash_get *get;
@@ -71,9 +76,12 @@ static __u8 *next_slot(struct copier *c)
 	return p;
 }
 
-static void copier_init(struct copier *c, struct micro *m, size_t bytes, unsigned int batch)
+static void copier_init(struct copier *c, struct micro *m, const struct state_layout *l,
+			size_t bytes, unsigned int batch)
 {
-	*c = (struct copier){ .m = m, .bytes = bytes, .batch = batch };
+	double share = l ? SLOT_SHARE : FILL_SHARE;
+
+	*c = (struct copier){ .m = m, .layout = l, .bytes = bytes, .batch = batch };
 	c->slots = RING_BYTES / sample_bytes(c);
 	if (!m->ring) {
 		m->ring = map_pages(RING_BYTES);
@@ -81,8 +89,9 @@ static void copier_init(struct copier *c, struct micro *m, size_t bytes, unsigne
 		memset(m->ring, 0x5a, RING_BYTES);
 		memset(m->to, 0xa5, RING_BYTES);
 	}
-	c->room = (__u64)((double)m->pool_bytes * FILL_SHARE) / round_up(bytes, PAGE_UNIT);
-	c->keys = xalloc(batch, KEY_BYTES);
+	c->room = (__u64)((double)m->pool_bytes * share) / round_up(bytes, PAGE_UNIT);
+	c->key_len = store_key_bytes(l);
+	c->keys = xalloc(batch, c->key_len);
 	c->put = xalloc(batch, sizeof(*c->put));
 	c->get = xalloc(batch, sizeof(*c->get));
 	c->spans = xalloc(batch, sizeof(*c->spans));
@@ -91,7 +100,7 @@ static void copier_init(struct copier *c, struct micro *m, size_t bytes, unsigne
 
 static void copier_empty(struct copier *c)
 {
-	store_remove(c->m->c, c->first, c->stored);
+	store_remove(c->m->c, c->layout, c->first, c->stored);
 	c->first += c->stored;
 	c->m->serial = c->first;
 	c->stored = 0;
@@ -114,10 +123,12 @@ static void prepare_put(struct copier *c)
 	if (c->stored + c->batch > c->room)
 		copier_empty(c);
 	for (unsigned int i = 0; i < c->batch; i++) {
-		__u8 *key = c->keys + i * KEY_BYTES;
+		__u8 *key = c->keys + i * c->key_len;
 
-		store_key(key, c->first + c->stored++);
-		kvstash_prep_put(&c->put[i], key, KEY_BYTES, user + i * c->bytes, c->bytes);
+		store_key_of(c->layout, key, c->first + c->stored++);
+		kvstash_prep_put(&c->put[i], key, c->key_len, user + i * c->bytes, c->bytes);
+		if (c->layout)
+			kvstash_prep_put_state(&c->put[i]);
 	}
 }
 
@@ -126,11 +137,13 @@ static void prepare_get(struct copier *c)
 	__u8 *user = next_slot(c);
 
 	for (unsigned int i = 0; i < c->batch; i++) {
-		__u8 *key = c->keys + i * KEY_BYTES;
+		__u8 *key = c->keys + i * c->key_len;
 
-		store_key(key, c->first + c->next);
+		store_key_of(c->layout, key, c->first + c->next);
 		c->next = (c->next + 1) % c->stored;
-		kvstash_prep_get(&c->get[i], key, KEY_BYTES, user + i * c->bytes, c->bytes);
+		kvstash_prep_get(&c->get[i], key, c->key_len, user + i * c->bytes, c->bytes);
+		if (c->layout)
+			kvstash_prep_get_state(&c->get[i]);
 	}
 }
 
@@ -300,32 +313,51 @@ static void measure_way(struct copier *c, bool in, const char *id, const char *i
 static void fill(struct copier *c)
 {
 	copier_empty(c);
-	c->stored = c->room / c->batch * c->batch;
-	store_fill(c->m->c, c->first, c->stored, c->bytes, 0);
-	c->m->serial = c->first + c->stored;
+	c->in = true;
+	c->single = false;
+	while (c->stored + c->batch <= c->room)
+		store_sample(c);
 }
 
 /* Row ids of a size that has no row beside memcpy are made of the size. */
-void micro_copy(struct micro *m, size_t bytes)
+static void copy(struct micro *m, const struct state_layout *l, size_t bytes)
 {
 	bool main_size = bytes == 114688;
+	const char *kind = l ? "state." : "";
 	char put[32], put1[32], get[32], get1[32];
 	struct copier c;
 
-	snprintf(put, sizeof(put), "put.%zu", bytes);
-	snprintf(put1, sizeof(put1), "put1.%zu", bytes);
-	snprintf(get, sizeof(get), "get.%zu", bytes);
-	snprintf(get1, sizeof(get1), "get1.%zu", bytes);
+	snprintf(put, sizeof(put), "%sput.%zu", kind, bytes);
+	snprintf(put1, sizeof(put1), "%sput1.%zu", kind, bytes);
+	snprintf(get, sizeof(get), "%sget.%zu", kind, bytes);
+	snprintf(get1, sizeof(get1), "%sget1.%zu", kind, bytes);
 	if (m->bare < 0) {
 		row_skip(m, put, "no %s", KVSTASH_BARE_DEVICE);
 		return;
 	}
 	store_warm_up(m);
-	copier_init(&c, m, bytes, bytes > 1000000 ? 8 : 32);
+	copier_init(&c, m, l, bytes, bytes > 1000000 ? 8 : 32);
+	if (l)
+		state_layout_add(m->c, l, c.room);
 	measure_way(&c, true, put, put1, main_size ? "put.memcpy" : NULL);
 	fill(&c);
 	measure_way(&c, false, get, get1, main_size ? "get.memcpy" : NULL);
 	copier_end(&c);
+	if (l)
+		state_layout_drop(m->c, l);
+}
+
+void micro_copy(struct micro *m, size_t bytes)
+{
+	copy(m, NULL, bytes);
+}
+
+void micro_copy_states(struct micro *m, size_t bytes)
+{
+	struct state_layout l;
+
+	state_layout_init(&l, STATE_LAYERS, bytes / STATE_LAYERS, false);
+	copy(m, &l, bytes);
 }
 
 /* Four blocks an object and one: the same bytes in the same calls */
@@ -351,8 +383,8 @@ void micro_one_vs_four(struct micro *m, size_t arg)
 
 	(void)arg;
 	store_warm_up(m);
-	copier_init(&one, m, 114688, 32);
-	copier_init(&four, m, FOUR * 114688, 32 / FOUR);
+	copier_init(&one, m, NULL, 114688, 32);
+	copier_init(&four, m, NULL, FOUR * 114688, 32 / FOUR);
 	one.room /= 2;
 	four.room /= 2;
 	four.first = one.first + (1ULL << 32);

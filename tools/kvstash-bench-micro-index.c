@@ -218,7 +218,7 @@ void million_scale(struct micro *m)
 	asker_init(&many, m->c, m->objects, GETS, get_call);
 	asker_init(&few, c, SMALL_OBJECTS, GETS, get_call);
 	measure_scale(m, &get, &many, &few);
-	store_remove(c, 0, SMALL_OBJECTS);
+	store_remove(c, NULL, 0, SMALL_OBJECTS);
 	kvstash_close(c);
 }
 
@@ -254,5 +254,5 @@ void micro_million(struct micro *m, size_t arg)
 	million_lookup(m);
 	million_scale(m);
 	million_evict(m);
-	store_remove(m->c, 0, m->objects);
+	store_remove(m->c, NULL, 0, m->objects);
 }

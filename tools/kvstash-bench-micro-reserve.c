@@ -114,7 +114,7 @@ static struct times round_of(struct reserver *r, bool commit)
 	}
 	t.end = end_all(r, commit);
 	if (commit)
-		store_remove(r->m->c, r->m->serial, r->n);
+		store_remove(r->m->c, NULL, r->m->serial, r->n);
 	r->m->serial += r->n;
 	return t;
 }

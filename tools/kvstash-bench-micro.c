@@ -21,6 +21,8 @@ static const struct group {
 				"put.memcpy", "get.memcpy" } },
 	{ micro_copy, 1415040, { "put.1415040", "get.1415040", "put1.1415040",
 				 "get1.1415040" } },
+	{ micro_copy_states, 1415040, { "state.put.1415040", "state.get.1415040",
+					"state.put1.1415040", "state.get1.1415040" } },
 	{ micro_copy, 4096, { "put.4096", "get.4096", "put1.4096", "get1.4096" } },
 	{ micro_one_vs_four, 0, { "one_vs_four", "one_vs_four.put", "one_vs_four.get" } },
 	{ micro_reserve, 4096, { "reserve_commit", "reserve_write_commit" } },

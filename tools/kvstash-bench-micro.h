@@ -10,6 +10,8 @@
 
 #include <kvstash.h>
 
+#include "kvstash-bench-state.h"
+
 /* Samples of one quantity */
 struct series {
 	double *v;
@@ -88,8 +90,10 @@ double empty_ns(const struct micro *m);
 /* store: calls that must succeed */
 struct kvstash *store_open(const char *ns);
 void store_key(__u8 *key, __u64 serial);
+size_t store_key_bytes(const struct state_layout *l);
+void store_key_of(const struct state_layout *l, __u8 *key, __u64 serial);
 void store_fill(struct kvstash *c, __u64 first, __u64 n, size_t bytes, unsigned int chain);
-void store_remove(struct kvstash *c, __u64 first, __u64 n);
+void store_remove(struct kvstash *c, const struct state_layout *l, __u64 first, __u64 n);
 void store_warm_up(struct micro *m);
 void store_must(const char *call, int err);
 void store_must_entry(const char *call, const struct kvstash_result *res);
@@ -98,6 +102,7 @@ __u64 store_pool_stat(const struct micro *m, const char *name);
 /* the groups of rows */
 void micro_empty(struct micro *m, size_t arg);
 void micro_copy(struct micro *m, size_t bytes);
+void micro_copy_states(struct micro *m, size_t bytes);
 void micro_one_vs_four(struct micro *m, size_t arg);
 void micro_reserve(struct micro *m, size_t bytes);
 void micro_million(struct micro *m, size_t arg);

@@ -28,6 +28,23 @@ void store_key(__u8 *key, __u64 serial)
 	pattern_key(key, KEY_DOMAIN, serial);
 }
 
+size_t store_key_bytes(const struct state_layout *l)
+{
+	return l ? STATE_KEY_BYTES : KEY_BYTES;
+}
+
+/* Of a state of @l, or (NULL) of a page */
+void store_key_of(const struct state_layout *l, __u8 *key, __u64 serial)
+{
+	__u8 prefix[KEY_BYTES];
+
+	store_key(prefix, serial);
+	if (l)
+		state_key(l, key, STATE_ALIGN, prefix);
+	else
+		memcpy(key, prefix, KEY_BYTES);
+}
+
 void store_must(const char *call, int err)
 {
 	if (err < 0)
@@ -76,19 +93,22 @@ void store_fill(struct kvstash *c, __u64 first, __u64 n, size_t bytes, unsigned 
 	free(e);
 }
 
-/* Those that were evicted or never put are no error. */
-void store_remove(struct kvstash *c, __u64 first, __u64 n)
+/* States of @l, or (NULL) pages. Those that were evicted or never put are no error. */
+void store_remove(struct kvstash *c, const struct state_layout *l, __u64 first, __u64 n)
 {
 	struct kvstash_exists *res = xalloc(REMOVE_KEYS, sizeof(*res));
-	__u8 *keys = xalloc(REMOVE_KEYS, KEY_BYTES);
+	size_t len = store_key_bytes(l);
+	__u8 *keys = xalloc(REMOVE_KEYS, len);
 	struct kvstash_keys k;
 	__u64 done, some, i;
 
 	for (done = 0; done < n; done += some) {
 		some = n - done < REMOVE_KEYS ? n - done : REMOVE_KEYS;
 		for (i = 0; i < some; i++)
-			store_key(keys + i * KEY_BYTES, first + done + i);
-		kvstash_prep_keys(&k, keys, KEY_BYTES, some);
+			store_key_of(l, keys + i * len, first + done + i);
+		kvstash_prep_keys(&k, keys, len, some);
+		if (l)
+			kvstash_prep_keys_state(&k);
 		store_must("remove", kvstash_remove_all(c, &k, res, NULL));
 	}
 	free(keys);
@@ -107,7 +127,7 @@ void store_warm_up(struct micro *m)
 	if (m->warm)
 		return;
 	store_fill(m->c, m->serial, n, bytes, 0);
-	store_remove(m->c, m->serial, n);
+	store_remove(m->c, NULL, m->serial, n);
 	m->serial += n;
 	m->warm = true;
 }
