@@ -70,7 +70,7 @@ if [ "$mb" -gt "$room" ]; then
 	echo "== memory for $objects objects only, not for a million"
 fi
 echo "== $objects objects, in a pool of $mb MiB"
-small=1 measure bytes_per_object,bytes_per_object.available,exists.128,lookup.1024,scale.exists,scale.get,exists.evict,exists.evict.p50 \
+small=1 measure bytes_per_object,bytes_per_object.available,exists.128,lookup.1024,lookup.1024.chain,scale.exists,scale.get,exists.evict,exists.evict.p50 \
 	"$mb" 2 pool_objects="$objects" -- --objects "$objects" --small small --pool pool0
 
 [ -z "${KVSTASH_OUT:-}" ] || cp "$json" "$KVSTASH_OUT/bench.json"

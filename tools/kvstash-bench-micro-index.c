@@ -16,11 +16,14 @@
 #define GETS		32	/* objects of a GET call */
 #define CALLS		64	/* in a sample: their median counts */
 #define SAMPLES		101
+#define STATES		8	/* candidates of a lookup */
+#define STATE_BYTES	4096	/* no lookup looks at them */
 
 /**
  * struct asker - calls about random objects of a client's namespace
  * @objects: serials of those that are there: below this
  * @keys: of CALLS calls, made before the clock runs
+ * @states: likewise those of states, STATES a call; NULL: none is asked for
  * @per:  objects of a call
  * @call: makes call number @i
  * @ns:   times of the calls of a sample
@@ -31,6 +34,7 @@ struct asker {
 	unsigned int per;
 	double (*call)(struct asker *a, unsigned int i);
 	__u8 *keys;
+	__u8 *states;
 	__u8 *buf;
 	struct kvstash_exists *res;
 	struct kvstash_get *get;
@@ -74,19 +78,31 @@ static double get_call(struct asker *a, unsigned int i)
 	return (double)ns;
 }
 
+static __u8 *state_of(const struct asker *a, unsigned int call, unsigned int i)
+{
+	return a->states + ((size_t)call * STATES + i) * STATE_KEY_BYTES;
+}
+
 static double lookup_call(struct asker *a, unsigned int i)
 {
+	unsigned int states = a->states ? STATES : 0;
+	struct kvstash_candidate s[STATES];
 	struct kvstash_keys k;
 	__u64 ns;
 	int run;
 
+	for (unsigned int j = 0; j < states; j++)
+		kvstash_prep_candidate(&s[j], state_of(a, i, j), STATE_KEY_BYTES);
 	kvstash_prep_keys(&k, call_keys(a, i), KEY_BYTES, a->per);
+	kvstash_prep_keys_candidates(&k, s, states);
 	ns = now_ns();
 	run = kvstash_lookup(a->c, &k);
 	ns = now_ns() - ns;
 	store_must("lookup", run);
 	if ((unsigned int)run != a->per)
 		die("lookup: a run of %d instead of %u", run, a->per);
+	for (unsigned int j = 0; j < states; j++)
+		store_must_entry("lookup of a state", &s[j].r);
 	return (double)ns;
 }
 
@@ -103,6 +119,7 @@ static void asker_init(struct asker *a, struct kvstash *c, __u64 objects, unsign
 static void asker_end(struct asker *a)
 {
 	free(a->keys);
+	free(a->states);
 	free(a->res);
 	free(a->get);
 	unmap_pages(a->buf, (size_t)a->per * MILLION_BYTES);
@@ -157,23 +174,60 @@ void million_exists(struct micro *m)
 	row_put(m, &row);
 }
 
+/* States behind keys of each chain: of as many chains as there are calls */
+static void put_states(struct asker *a, const struct state_layout *l)
+{
+	struct kvstash_put e[STATES];
+	__u8 bytes[STATE_BYTES] = {};
+
+	a->states = xalloc((size_t)CALLS * STATES, STATE_KEY_BYTES);
+	for (unsigned int i = 0; i < CALLS; i++) {
+		for (unsigned int j = 0; j < STATES; j++) {
+			__u8 *key = state_of(a, i, j);
+
+			store_key_of(l, key, i * CHAIN_KEYS + j * CHAIN_KEYS / STATES);
+			kvstash_prep_put(&e[j], key, STATE_KEY_BYTES, bytes, sizeof(bytes));
+			kvstash_prep_put_state(&e[j]);
+		}
+		store_must("put", kvstash_put(a->c, e, STATES));
+		for (unsigned int j = 0; j < STATES; j++)
+			store_must_entry("put of a state", &e[j].r);
+	}
+}
+
+/* Not in one run with others: each chain has been out of sight for the same time. */
+static void measure_lookup(struct micro *m, struct row *row, struct asker *a)
+{
+	for (int i = 0; i < SAMPLES; i++) {
+		double empty = sample(m, &a, 1), all = series_median(&a->ns);
+
+		series_add(&row->value, (all - empty) / 1e3);
+		series_add(&row->other, all / 1e3);
+	}
+	row_put(m, row);
+}
+
 void million_lookup(struct micro *m)
 {
-	struct row row = {
+	struct row both = {
 		.id = "lookup.1024", .unit = "us", .is_net = true,
+		.against = "1,024 keys of a chain and 8 states, less the empty call",
+	};
+	struct row chain = {
+		.id = "lookup.1024.chain", .unit = "us", .is_net = true,
 		.against = "1,024 keys of a chain, another for each call, less the empty call",
 	};
-	struct asker a, *one = &a;
+	struct state_layout l;
+	struct asker a;
 
 	asker_init(&a, m->c, m->objects, CHAIN_KEYS, lookup_call);
-	for (int i = 0; i < SAMPLES; i++) {
-		double empty = sample(m, &one, 1), all = series_median(&a.ns);
-
-		series_add(&row.value, (all - empty) / 1e3);
-		series_add(&row.other, all / 1e3);
-	}
+	measure_lookup(m, &chain, &a);
+	state_layout_init(&l, 1, STATE_BYTES, false);
+	state_layout_add(m->c, &l, CALLS * STATES);
+	put_states(&a, &l);
+	measure_lookup(m, &both, &a);
+	state_layout_drop(m->c, &l);
 	asker_end(&a);
-	row_put(m, &row);
 }
 
 static void measure_scale(struct micro *m, struct row *row, struct asker *many,
@@ -225,8 +279,8 @@ void million_scale(struct micro *m)
 static bool million_fits(struct micro *m)
 {
 	static const char * const ids[] = {
-		"bytes_per_object", "exists.128", "lookup.1024", "scale.exists",
-		"scale.get", "exists.evict",
+		"bytes_per_object", "exists.128", "lookup.1024",
+		"lookup.1024.chain", "scale.exists", "scale.get", "exists.evict",
 	};
 	__u64 need = m->objects * MILLION_BYTES;
 

@@ -9,7 +9,7 @@
 #include "kvstash-bench.h"
 #include "kvstash-bench-micro.h"
 
-#define GROUP_ROWS	9
+#define GROUP_ROWS	10
 
 static const struct group {
 	void (*run)(struct micro *m, size_t arg);
@@ -29,8 +29,8 @@ static const struct group {
 	{ micro_reserve, 114688, { "reserve_commit.114688" } },
 	{ micro_reserve, 3145728, { "reserve_commit.3145728", "reserve_abort.3145728" } },
 	{ micro_million, 0, { "bytes_per_object", "bytes_per_object.available", "exists.128",
-			      "lookup.1024", "scale.exists", "scale.get", "exists.evict",
-			      "exists.evict.p50" } },
+			      "lookup.1024", "lookup.1024.chain", "scale.exists", "scale.get",
+			      "exists.evict", "exists.evict.p50" } },
 	{ micro_pool_usable, 0, { "pool_usable" } },
 	{ micro_death, 0, { "death_to_free" } },
 };
