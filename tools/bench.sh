@@ -55,7 +55,7 @@ measure() {
 }
 
 echo "== copies, in a pool of 512 MiB, beside the bare copy in as much"
-measure empty.query,empty.nop,put.114688,get.114688,put1.114688,get1.114688,put.memcpy,get.memcpy,put.1415040,get.1415040,put1.1415040,get1.1415040,state.put.1415040,state.get.1415040,state.put1.1415040,state.get1.1415040,put.4096,get.4096,put1.4096,get1.4096,one_vs_four,one_vs_four.put,one_vs_four.get,reserve_commit,reserve_write_commit,reserve_commit.114688,reserve_commit.3145728,reserve_abort.3145728 \
+measure empty.query,empty.nop,put.114688,get.114688,put1.114688,get1.114688,put.memcpy,get.memcpy,put.1415040,get.1415040,put1.1415040,get1.1415040,state.put.1415040,state.get.1415040,state.put1.1415040,state.get1.1415040,put.4096,get.4096,put1.4096,get1.4096,one_vs_four,one_vs_four.put,one_vs_four.get,reserve_commit,reserve_write_commit,reserve_commit.114688,reserve_commit.3145728,reserve_abort.3145728,slot_waste \
 	512 512 --
 
 echo "== bytes of a pool in use, and a writer's death, in a pool of 1.125 GiB"

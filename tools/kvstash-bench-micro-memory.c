@@ -48,6 +48,46 @@ void million_memory(struct micro *m, __u64 slab, __u64 available)
 }
 
 /*
+ * slot_waste: what slots take beside the bytes of their states. The layout is there
+ * before, so that it is the slots alone.
+ */
+#define SLOTS_MAX	256
+
+/* Bytes of the pool that are free and not carved */
+static __u64 uncarved(const struct micro *m)
+{
+	return store_pool_stat(m, "free_bytes") - store_pool_stat(m, "slot_free_bytes");
+}
+
+void micro_slot_waste(struct micro *m, size_t bytes)
+{
+	struct row row = { .id = "slot_waste", .unit = "%" };
+	__u64 free = uncarved(m), meta;
+	__u64 n = free / 3 / bytes < SLOTS_MAX ? free / 3 / bytes : SLOTS_MAX;
+	struct state_layout l;
+	double each;
+
+	if (!n) {
+		row_skip(m, row.id, "the pool has too little free");
+		return;
+	}
+	state_layout_init(&l, STATE_LAYERS, bytes / STATE_LAYERS, false);
+	state_layout_add(m->c, &l, 0);
+	meta = store_pool_stat(m, "meta_bytes");
+	state_layout_set(m->c, &l, n);
+	free -= uncarved(m);
+	meta = store_pool_stat(m, "meta_bytes") - meta;
+	state_layout_drop(m->c, &l);
+	each = (double)(free + meta) / (double)n - (double)bytes;
+	snprintf(row.against, sizeof(row.against),
+		 "the %zu B of a state; of %llu slots each takes %.1f B of the pool and %.1f B beside it",
+		 bytes, n, (double)free / (double)n, (double)meta / (double)n);
+	series_add(&row.value, 100 * each / (double)bytes);
+	series_add(&row.ratio, each / (double)bytes);
+	row_put(m, &row);
+}
+
+/*
  * pool_usable: parts of mixed sizes are reserved and given up at random, all in
  * flight, so that nothing can be evicted; then the pool is filled until the first
  * "no space".

@@ -31,6 +31,7 @@ static const struct group {
 	{ micro_million, 0, { "bytes_per_object", "bytes_per_object.available", "exists.128",
 			      "lookup.1024", "lookup.1024.chain", "scale.exists", "scale.get",
 			      "exists.evict", "exists.evict.p50" } },
+	{ micro_slot_waste, 1415040, { "slot_waste" } },
 	{ micro_pool_usable, 0, { "pool_usable" } },
 	{ micro_death, 0, { "death_to_free" } },
 };

@@ -107,6 +107,7 @@ void micro_one_vs_four(struct micro *m, size_t arg);
 void micro_reserve(struct micro *m, size_t bytes);
 void micro_million(struct micro *m, size_t arg);
 void micro_pool_usable(struct micro *m, size_t arg);
+void micro_slot_waste(struct micro *m, size_t bytes);
 void micro_death(struct micro *m, size_t arg);
 
 /* parts of micro_million(), in this order */
