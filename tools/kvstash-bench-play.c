@@ -6,33 +6,14 @@
 
 #include <kvstash.h>
 
-#include "kvstash-bench.h"
-#include "kvstash-bench-replay.h"
+#include "kvstash-bench-play.h"
 
 #define CALL_BYTES	(16U << 20)	/* user memory that one call moves, at most */
 #define CALL_ENTRIES	4096
 #define ERRORS_TOLD	5		/* a worker's errors that are told in full */
 
-/**
- * struct player - one engine
- * @keys: those of the request at hand
- * @slots: blocks that a call moves, at most
- */
-struct player {
-	const struct replay *r;
-	struct tally *tally;
-	struct kvstash *c;
-	__u8 *keys;
-	__u8 *buf;
-	size_t slots;
-	union {
-		struct kvstash_get *get;
-		struct kvstash_put *put;
-		void *entries;
-	};
-};
-
-static size_t longest_chain(const struct trace *t)
+/* Blocks of the longest request */
+size_t play_longest(const struct trace *t)
 {
 	size_t longest = 0;
 
@@ -44,7 +25,7 @@ static size_t longest_chain(const struct trace *t)
 
 struct player *player_create(const struct replay *r, struct tally *tally)
 {
-	size_t longest = longest_chain(r->t);
+	size_t longest = play_longest(r->t);
 	struct player *p = xalloc(1, sizeof(*p));
 
 	p->r = r;
@@ -59,7 +40,9 @@ struct player *player_create(const struct replay *r, struct tally *tally)
 	if (!p->slots)
 		p->slots = 1;
 	p->buf = map_pages(p->slots * r->block_bytes);
-	p->entries = xalloc(p->slots, sizeof(*p->put) + sizeof(*p->get));
+	p->entries = xalloc(p->slots + 1, sizeof(*p->put) + sizeof(*p->get));
+	if (r->engine->equip)
+		r->engine->equip(p);
 	return p;
 }
 
@@ -68,34 +51,29 @@ static __u8 *slot(const struct player *p, size_t i)
 	return p->buf + i * p->r->block_bytes;
 }
 
-static const __u8 *key(const struct player *p, size_t i)
-{
-	return p->keys + i * KEY_BYTES;
-}
-
 static __u64 seed(const struct player *p, __u32 block)
 {
 	return pattern_seed(p->r->block_bytes, p->r->t->id[block]);
 }
 
-static void tell(struct player *p, const char *call, __u32 block, const char *what)
+void play_tell(struct player *p, const char *call, __u32 block, const char *what)
 {
 	if (p->tally->errors + p->tally->corrupt < ERRORS_TOLD)
 		warn("%s of block %llu: %s", call,
 		     p->r->t->id[block], what);
 }
 
-static void entry_failed(struct player *p, const char *call, __u32 block,
-			 const struct kvstash_result *res)
+void play_entry_failed(struct player *p, const char *call, __u32 block,
+		       const struct kvstash_result *res)
 {
 	char text[256];
 
 	kvstash_result_format(res, text, sizeof(text));
-	tell(p, call, block, text);
+	play_tell(p, call, block, text);
 	p->tally->errors++;
 }
 
-static void call_failed(struct player *p, const char *call, int err)
+void play_call_failed(struct player *p, const char *call, int err)
 {
 	unsigned int reason, field;
 
@@ -105,19 +83,19 @@ static void call_failed(struct player *p, const char *call, int err)
 }
 
 /* The run of blocks that are there */
-static size_t lookup(struct player *p, size_t n)
+static size_t lookup(struct player *p)
 {
 	struct kvstash_keys k;
 	__u64 start;
 	size_t run;
 	int err;
 
-	kvstash_prep_keys(&k, p->keys, KEY_BYTES, n);
+	kvstash_prep_keys(&k, p->keys, KEY_BYTES, p->n);
 	start = now_ns();
 	err = kvstash_lookup_all(p->c, &k, &run);
 	hist_add(&p->tally->lookup_ns, now_ns() - start);
 	if (err)
-		call_failed(p, "lookup", err);
+		play_call_failed(p, "lookup", err);
 	return run;
 }
 
@@ -153,34 +131,45 @@ static void got(struct player *p, size_t i, __u32 block)
 		return;
 	}
 	if (e->r.res) {
-		entry_failed(p, "get", block, &e->r);
+		play_entry_failed(p, "get", block, &e->r);
 		return;
 	}
 	bad = check(p, slot(p, i), block);
 	if (bad < p->r->block_bytes || e->bytes != p->r->block_bytes) {
-		tell(p, "get", block, "wrong bytes");
+		play_tell(p, "get", block, "wrong bytes");
 		p->tally->corrupt++;
 	}
 	p->tally->got++;
 }
 
-static void get_some(struct player *p, const __u32 *chain, size_t from, size_t n)
+/**
+ * play_get() - get pages, and check them
+ * @p:      the engine
+ * @from:   the first of them, in the chain
+ * @n:      how many, up to @p->slots
+ * @leases: those of the chain's pages, by which to get them; NULL: by their keys
+ * @more:   entries that the caller has prepared behind @n, for the same call
+ */
+void play_get(struct player *p, size_t from, size_t n, const struct kvstash_handle *leases,
+	      size_t more)
 {
 	__u64 start;
 	int err;
 
 	for (size_t i = 0; i < n; i++) {
-		kvstash_prep_get(&p->get[i], key(p, from + i), KEY_BYTES, slot(p, i),
+		kvstash_prep_get(&p->get[i], play_key(p, from + i), KEY_BYTES, slot(p, i),
 				 p->r->block_bytes);
+		if (leases)
+			kvstash_prep_get_by_lease(&p->get[i], &leases[from + i]);
 		pattern_spoil(slot(p, i), p->r->block_bytes);
 	}
 	start = now_ns();
-	err = kvstash_get_all(p->c, p->get, n, NULL);
+	err = kvstash_get_all(p->c, p->get, n + more, NULL);
 	hist_add(&p->tally->get_ns, now_ns() - start);
 	if (err)
-		call_failed(p, "get", err);
+		play_call_failed(p, "get", err);
 	for (size_t i = 0; i < n; i++)
-		got(p, i, chain[from + i]);
+		got(p, i, p->chain[from + i]);
 }
 
 static void was_put(struct player *p, size_t i, __u32 block)
@@ -205,11 +194,12 @@ static void was_put(struct player *p, size_t i, __u32 block)
 		p->tally->no_parent++;
 		break;
 	default:
-		entry_failed(p, "put", block, res);
+		play_entry_failed(p, "put", block, res);
 	}
 }
 
-static void put_some(struct player *p, const __u32 *chain, size_t from, size_t n)
+/* Likewise put them. */
+void play_put(struct player *p, size_t from, size_t n, size_t more)
 {
 	__u64 start;
 	int err;
@@ -218,42 +208,55 @@ static void put_some(struct player *p, const __u32 *chain, size_t from, size_t n
 		struct kvstash_put *e = &p->put[i];
 		size_t at = from + i;
 
-		pattern_fill(slot(p, i), p->r->block_bytes, seed(p, chain[at]), 0);
-		kvstash_prep_put(e, key(p, at), KEY_BYTES, slot(p, i), p->r->block_bytes);
+		pattern_fill(slot(p, i), p->r->block_bytes, seed(p, p->chain[at]), 0);
+		kvstash_prep_put(e, play_key(p, at), KEY_BYTES, slot(p, i), p->r->block_bytes);
 		if (at)
-			kvstash_prep_put_parent(e, key(p, at - 1), KEY_BYTES);
+			kvstash_prep_put_parent(e, play_key(p, at - 1), KEY_BYTES);
 	}
 	start = now_ns();
-	err = kvstash_put_all(p->c, p->put, n, NULL);
+	err = kvstash_put_all(p->c, p->put, n + more, NULL);
 	hist_add(&p->tally->put_ns, now_ns() - start);
 	if (err)
-		call_failed(p, "put", err);
+		play_call_failed(p, "put", err);
 	for (size_t i = 0; i < n; i++)
-		was_put(p, i, chain[from + i]);
+		was_put(p, i, p->chain[from + i]);
+}
+
+void play_begin(struct player *p, size_t request)
+{
+	const struct trace *t = p->r->t;
+
+	p->chain = t->blocks + t->first[request];
+	p->n = trace_len(t, request);
+	for (size_t at = 0; at < p->n; at++)
+		replay_key(p->r, p->keys + at * KEY_BYTES, p->chain[at]);
+}
+
+/* @run: blocks that were there */
+void play_end(struct player *p, size_t run)
+{
+	p->tally->hits += run;
+	p->tally->requests_hit += run > 0;
+	p->tally->requests_full += run == p->n;
+	p->tally->blocks += p->n;
+	p->tally->requests++;
 }
 
 /* Look up the whole chain, get and check what is there, put what is not. */
 void player_request(struct player *p, size_t request)
 {
-	const struct trace *t = p->r->t;
-	const __u32 *chain = t->blocks + t->first[request];
-	size_t n = trace_len(t, request), run, at, some;
+	size_t run, at, some;
 
-	for (at = 0; at < n; at++)
-		replay_key(p->r, p->keys + at * KEY_BYTES, chain[at]);
-	run = lookup(p, n);
-	for (at = 0; at < n; at += some) {
-		some = (at < run ? run : n) - at;
+	play_begin(p, request);
+	run = lookup(p);
+	for (at = 0; at < p->n; at += some) {
+		some = (at < run ? run : p->n) - at;
 		if (some > p->slots)
 			some = p->slots;
 		if (at < run)
-			get_some(p, chain, at, some);
+			play_get(p, at, some, NULL, 0);
 		else
-			put_some(p, chain, at, some);
+			play_put(p, at, some, 0);
 	}
-	p->tally->hits += run;
-	p->tally->requests_hit += run > 0;
-	p->tally->requests_full += run == n;
-	p->tally->blocks += n;
-	p->tally->requests++;
+	play_end(p, run);
 }

@@ -99,6 +99,7 @@ static json_t *summary(const struct replay *r, const struct tally *s, double sec
 
 static int run(struct replay *r, bool json)
 {
+	const struct engine *e = r->engine;
 	struct tally *sum = xalloc(1, sizeof(*sum));
 	__u64 after = 0;
 	bool known;
@@ -116,6 +117,8 @@ static int run(struct replay *r, bool json)
 		report_int(obj, "evictions", after - r->evictions);
 	else
 		json_object_set_new(obj, "evictions", json_null());
+	if (e->report)
+		e->report(r, checker, sum, obj);
 	report_put(obj, json);
 	rc = sum->corrupt || sum->errors || orphans ? EXIT_WRONG : EXIT_OK;
 	free(sum);
@@ -123,7 +126,6 @@ static int run(struct replay *r, bool json)
 }
 
 static const char help[] =
-"usage: kvstash-bench replay --trace FILE [OPTION]...\n"
 "  --block-bytes N   bytes of a block (default 458752)\n"
 "  --workers N       processes (default 1: the trace's order exactly)\n"
 "  --requests N      only the first N requests\n"
@@ -135,7 +137,7 @@ static const char help[] =
 "  --no-progress     do not tell how far it is\n"
 "Exits with 1 if bytes were wrong, a call failed or a block was an orphan.\n";
 
-static const struct option options[] = {
+static const struct option common[] = {
 	{ "trace", required_argument, NULL, 't' },
 	{ "block-bytes", required_argument, NULL, 'B' },
 	{ "workers", required_argument, NULL, 'w' },
@@ -147,8 +149,9 @@ static const struct option options[] = {
 	{ "json", no_argument, NULL, 'j' },
 	{ "no-progress", no_argument, NULL, 'p' },
 	{ "help", no_argument, NULL, 'h' },
-	{}
 };
+
+#define NR_COMMON	(sizeof(common) / sizeof(*common))
 
 struct replay_options {
 	const char *path;
@@ -201,33 +204,66 @@ static void set_option(struct replay *r, struct replay_options *opt, int o)
 		r->progress = false;
 		break;
 	case 'h':
-		fputs(help, stdout);
+		printf("%s%s", r->engine->help, help);
 		exit(EXIT_OK);
 	default:
-		exit(EXIT_USAGE);
+		if (o < ENGINE_OPTION)
+			exit(EXIT_USAGE);
+		r->engine->option(o, optarg);
 	}
 }
 
-int cmd_replay(int argc, char **argv)
+static void parse(struct replay *r, struct replay_options *opt, int argc, char **argv)
+{
+	const struct option *own = r->engine->options;
+	struct option *options;
+	size_t n = 0;
+	int o;
+
+	while (own && own[n].name)
+		n++;
+	options = xalloc(NR_COMMON + n + 1, sizeof(*options));
+	memcpy(options, common, sizeof(common));
+	if (n)
+		memcpy(options + NR_COMMON, own, n * sizeof(*own));
+	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
+		set_option(r, opt, o);
+	free(options);
+	if (!opt->path && optind < argc)
+		opt->path = argv[optind++];
+	if (!opt->path || optind < argc)
+		die("%s: one trace and options only; see --help", argv[0]);
+}
+
+/* A subcommand that plays a trace by engines of a kind */
+int replay_main(int argc, char **argv, const struct engine *engine)
 {
 	struct replay r = {
-		.block_bytes = BLOCK_BYTES, .workers = 1, .progress = true,
+		.engine = engine, .block_bytes = BLOCK_BYTES, .workers = 1, .progress = true,
 	};
 	struct replay_options opt = {};
 	struct trace *t;
-	int o, rc;
+	int rc;
 
-	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
-		set_option(&r, &opt, o);
-	if (!opt.path || optind < argc)
-		die("replay: --trace FILE and options only; see --help");
-
+	parse(&r, &opt, argc, argv);
 	t = trace_load(opt.path, opt.requests, opt.skip_broken);
 	r.t = t;
 	checker = replay_open(&r);
+	if (engine->start)
+		engine->start(&r, checker);
 	evictions_now(&r, &r.evictions);
 	rc = run(&r, opt.json);
 	kvstash_close(checker);
 	trace_free(t);
 	return rc;
+}
+
+int cmd_replay(int argc, char **argv)
+{
+	static const struct engine engine = {
+		.help = "usage: kvstash-bench replay [OPTION]... TRACE\n",
+		.request = player_request,
+	};
+
+	return replay_main(argc, argv, &engine);
 }

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <linux/types.h>
 
+#include <jansson.h>
+
 #include "kvstash-bench-hist.h"
 #include "kvstash-bench-trace.h"
 
@@ -61,7 +63,40 @@ struct shared {
 	struct tally tally[];
 };
 
+struct player;
+struct replay;
+
+#define ENGINE_OPTION		256
+
+/**
+ * struct engine - a kind of engine that plays a trace
+ * @options: its own, numbered from ENGINE_OPTION on; ends with zeros
+ * @help:    how it is called, and its own options
+ * @option:  sets one of its own
+ * @start:   before the workers, with a client of the namespace
+ * @equip:   makes a worker's @own
+ * @request: plays one
+ * @report:  adds to the summary
+ *
+ * But for @help and @request all may be NULL.
+ */
+struct engine {
+	const struct option *options;
+	const char *help;
+	void (*option)(int option, const char *arg);
+	void (*start)(struct replay *r, struct kvstash *c);
+	void (*equip)(struct player *p);
+	void (*request)(struct player *p, size_t request);
+	void (*report)(const struct replay *r, struct kvstash *c, const struct tally *sum,
+		       json_t *obj);
+};
+
+/**
+ * struct replay - a trace that is played
+ * @evictions: of the namespace, before
+ */
 struct replay {
+	const struct engine *engine;
 	const struct trace *t;
 	const char *ns;
 	size_t block_bytes;
@@ -69,11 +104,11 @@ struct replay {
 	size_t check_every;
 	enum verify verify;
 	bool progress;
-	__u64 evictions;	/* of the namespace, before */
+	__u64 evictions;
 	struct shared *shared;
 };
 
-struct player;
+int replay_main(int argc, char **argv, const struct engine *engine);
 
 /* play: one request of an engine */
 struct player *player_create(const struct replay *r, struct tally *tally);

@@ -74,7 +74,7 @@ static const char *number_wrong(const json_t *obj, const char *name)
 	static char why[80];
 	const json_t *v = json_object_get(obj, name);
 
-	if (v && json_is_number(v) && json_number_value(v) >= 0)
+	if (v && json_is_number(v) && json_number_value(v) >= 0 && json_number_value(v) < 0x1p63)
 		return NULL;
 	snprintf(why, sizeof(why), "%s is %s", name,
 		 v ? "no number from 0 on" : "missing");
@@ -132,8 +132,9 @@ static const char *request_wrong(const json_t *obj)
 	return NULL;
 }
 
-static void add_request(struct loader *ld, const json_t *ids)
+static void add_request(struct loader *ld, const json_t *obj)
 {
+	const json_t *ids = json_object_get(obj, "hash_ids");
 	struct trace *t = ld->t;
 	size_t n = json_array_size(ids), at = t->first[t->requests];
 	__u32 pred = TRACE_NO_BLOCK;
@@ -141,6 +142,7 @@ static void add_request(struct loader *ld, const json_t *ids)
 	if (t->requests + 2 > ld->room_requests) {
 		ld->room_requests *= 2;
 		t->first = xgrow(t->first, ld->room_requests, sizeof(*t->first));
+		t->tokens = xgrow(t->tokens, ld->room_requests, sizeof(*t->tokens));
 		t->seen = xgrow(t->seen, ld->room_requests, sizeof(*t->seen));
 	}
 	if (at + n > ld->room_blocks) {
@@ -153,6 +155,7 @@ static void add_request(struct loader *ld, const json_t *ids)
 		pred = block_number(ld, id, pred);
 		t->blocks[at + i] = pred;
 	}
+	t->tokens[t->requests] = (__u64)json_number_value(json_object_get(obj, "input_length"));
 	t->requests++;
 	t->first[t->requests] = at + n;
 	t->seen[t->requests] = t->unique;
@@ -172,7 +175,7 @@ static void load_line(struct loader *ld, const char *line, size_t len, bool skip
 		why = text;
 	}
 	if (!why) {
-		add_request(ld, json_object_get(obj, "hash_ids"));
+		add_request(ld, obj);
 	} else {
 		ld->t->broken++;
 		warn("%s:%zu: %s%s", ld->path, ld->line, why, skip ? " (skipped)" : "");
@@ -191,6 +194,7 @@ static void loader_init(struct loader *ld, const char *path)
 		.room_requests = 1024, .room_blocks = 16384, .room_ids = 16384,
 	};
 	t->first = xalloc(ld->room_requests, sizeof(*t->first));
+	t->tokens = xalloc(ld->room_requests, sizeof(*t->tokens));
 	t->seen = xalloc(ld->room_requests, sizeof(*t->seen));
 	t->blocks = xalloc(ld->room_blocks, sizeof(*t->blocks));
 	t->id = xalloc(ld->room_ids, sizeof(*t->id));
@@ -239,6 +243,7 @@ struct trace *trace_load(const char *path, size_t max_requests, bool skip_broken
 void trace_free(struct trace *t)
 {
 	free(t->first);
+	free(t->tokens);
 	free(t->seen);
 	free(t->blocks);
 	free(t->id);

@@ -14,6 +14,7 @@
  * struct trace - requests, each a chain of blocks
  * @requests:  number of requests
  * @first:     request i has the blocks first[i] to first[i + 1] - 1 of @blocks
+ * @tokens:    length of each request's prompt
  * @blocks:    blocks as small numbers, counted in the order of their first sight
  * @unique:    different blocks
  * @id:        block number to the hash id of the file
@@ -26,6 +27,7 @@
 struct trace {
 	size_t requests;
 	size_t *first;
+	__u64 *tokens;
 	__u32 *blocks;
 	__u32 unique;
 	__u64 *id;

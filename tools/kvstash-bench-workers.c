@@ -45,7 +45,7 @@ static noreturn void worker_main(const struct replay *r, size_t index, int go, i
 
 	while (read(go, &c, 1) == 1) {
 		while (take(r->shared, &request))
-			player_request(p, request);
+			r->engine->request(p, request);
 		if (write(done, "d", 1) != 1)
 			_exit(EXIT_USAGE);
 	}
