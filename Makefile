@@ -7,6 +7,7 @@
 #                   native, smp; T=REGEX picks tests (see selftests/README.md)
 #   make demo       a tour in a virtual machine
 #   make replay     replays a request trace: TRACE=FILE POOL_PERCENT=N
+#   make hybrid     the same by engines that need a state to resume, too
 #   make bench      measures; writes build/bench.json; MEM=6G of memory
 #   make torture    the long tests: SECONDS=600 OBSERVATIONS=10000000 K=
 #   make lint       sparse, checkpatch, shellcheck, warnings as errors
@@ -33,8 +34,8 @@ O := $(abspath build)
 kdir := $(strip $(KDIR))
 moddir := $(O)/kmod$(if $(BED),-$(BED))
 
-.PHONY: all modules lib tools selftests check demo replay bench torture lint \
-	clean install modules_install FORCE
+.PHONY: all modules lib tools selftests check demo replay hybrid bench torture \
+	lint clean install modules_install FORCE
 .DELETE_ON_ERROR:
 
 all: modules lib tools
@@ -95,9 +96,9 @@ demo:
 	scripts/install-deps.sh build vm
 	selftests/run-in.sh -K 6.12 env TRACE=$(abspath $(TRACE)) tools/demo.sh
 
-replay:
+replay hybrid:
 	@scripts/install-deps.sh build uml
-	@selftests/run-in.sh -K native env TRACE=$(abspath $(TRACE)) \
+	@selftests/run-in.sh -K native env ENGINE=$@ TRACE=$(abspath $(TRACE)) \
 		POOL_PERCENT=$(POOL_PERCENT) tools/replay.sh
 
 bench:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What kinds of engines share: pages of a request. */
+/* What the engines of replay and hybrid share: pages of a request. */
 #ifndef KVSTASH_BENCH_PLAY_H
 #define KVSTASH_BENCH_PLAY_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* kvstash-bench replay: options and summary */
+/* kvstash-bench replay: options and summary; those of hybrid, too */
 #include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -120,7 +120,8 @@ static int run(struct replay *r, bool json)
 	if (e->report)
 		e->report(r, checker, sum, obj);
 	report_put(obj, json);
-	rc = sum->corrupt || sum->errors || orphans ? EXIT_WRONG : EXIT_OK;
+	rc = sum->corrupt || sum->errors || sum->hybrid.false_long || orphans ?
+	     EXIT_WRONG : EXIT_OK;
 	free(sum);
 	return rc;
 }

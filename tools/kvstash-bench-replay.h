@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the parts of the replay share. */
+/* What the parts of replay and hybrid share. */
 #ifndef KVSTASH_BENCH_REPLAY_H
 #define KVSTASH_BENCH_REPLAY_H
 
@@ -12,11 +12,11 @@
 #include <jansson.h>
 
 #include "kvstash-bench-hist.h"
+#include "kvstash-bench-hybrid.h"
+#include "kvstash-bench-state.h"
 #include "kvstash-bench-trace.h"
 
 #define REPLAY_WORKERS_MAX	256
-
-struct kvstash;
 
 enum verify { VERIFY_FULL, VERIFY_SAMPLE, VERIFY_NONE };
 
@@ -34,6 +34,7 @@ enum verify { VERIFY_FULL, VERIFY_SAMPLE, VERIFY_NONE };
  * @no_space: PUT refused, nothing to evict
  * @no_parent: PUT refused, the block before was evicted or refused
  * @errors:   any other result
+ * @hybrid:   beside all that, of an engine with states
  * @lookup_ns, @get_ns, @put_ns: times of the calls
  */
 struct tally {
@@ -51,6 +52,7 @@ struct tally {
 	__u64 no_space;
 	__u64 no_parent;
 	__u64 errors;
+	struct hybrid_tally hybrid;
 	struct hist lookup_ns;
 	struct hist get_ns;
 	struct hist put_ns;
@@ -93,11 +95,13 @@ struct engine {
 
 /**
  * struct replay - a trace that is played
+ * @layout:    of the engines' states; NULL: they have none
  * @evictions: of the namespace, before
  */
 struct replay {
 	const struct engine *engine;
 	const struct trace *t;
+	const struct state_layout *layout;
 	const char *ns;
 	size_t block_bytes;
 	size_t workers;
@@ -130,6 +134,16 @@ struct kvstash *replay_open(const struct replay *r);
 static inline void replay_key(const struct replay *r, __u8 *key, __u32 block)
 {
 	pattern_key(key, r->block_bytes, r->t->id[block]);
+}
+
+/* Of the state behind a block that ends at @tokens */
+static inline void replay_state_key(const struct replay *r, __u8 *key, __u32 block,
+				    __u64 tokens)
+{
+	__u8 prefix[KEY_BYTES];
+
+	replay_key(r, prefix, block);
+	state_key(r->layout, key, tokens, prefix);
 }
 
 #endif /* KVSTASH_BENCH_REPLAY_H */

@@ -167,6 +167,7 @@ void tally_sum(const struct replay *r, struct tally *sum)
 		sum->no_space += t->no_space;
 		sum->no_parent += t->no_parent;
 		sum->errors += t->errors;
+		hybrid_tally_add(&sum->hybrid, &t->hybrid);
 		hist_merge(&sum->lookup_ns, &t->lookup_ns);
 		hist_merge(&sum->get_ns, &t->get_ns);
 		hist_merge(&sum->put_ns, &t->put_ns);

@@ -12,6 +12,7 @@ static const struct command {
 	const char *what;
 } commands[] = {
 	{ "replay", cmd_replay, "play a request trace against the store, verifying all bytes" },
+	{ "hybrid", cmd_hybrid, "the same by engines that need pages and a state to resume" },
 	{ "simulate", cmd_simulate, "the same trace against a cache in user space" },
 	{ "micro", cmd_micro, "the speed table: calls beside what they are measured against" },
 	{ "hold", cmd_hold, "reserve parts, write half of them and wait to be killed" },

@@ -20,6 +20,7 @@
 
 /* Subcommands; argv[0] is the subcommand's name. */
 int cmd_replay(int argc, char **argv);
+int cmd_hybrid(int argc, char **argv);
 int cmd_simulate(int argc, char **argv);
 int cmd_micro(int argc, char **argv);
 int cmd_hold(int argc, char **argv);
