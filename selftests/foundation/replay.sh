@@ -12,43 +12,8 @@ trace=$here/../../tools/traces/excerpt.jsonl
 bench=${KVSTASH_BUILD:-$here/../../build}/tools/kvstash-bench
 work=$(mktemp -d)
 trap 'rmmod kvstash 2>/dev/null; rm -rf "$work"' EXIT
-nr=0
-
-note() { sed 's/^/# /'; }
-
-# result NAME STATUS: what was written to $work/log explains a failure
-result() {
-	nr=$((nr + 1))
-	if [ "$2" -eq 0 ]; then
-		echo "ok $nr - $1"
-	else
-		note < "$work/log"
-		echo "not ok $nr - $1"
-	fi
-}
-
-# holds NAME COMMAND...: a result of the command's status
-holds() {
-	local name=$1 rc=0; shift
-	"$@" > "$work/log" 2>&1 || rc=$?
-	result "$name" "$rc"
-}
-
-value() { awk -v name="$1" '$1 == name { print $2 }' "$work/summary"; }
-
-is() {	# NAME NUMBER: of the summary
-	local have
-	have=$(value "$1")
-	[ "$have" = "$2" ] || { echo "$1 is '$have', not $2"; return 1; }
-}
-
-above() { [ "$(value "$1")" -gt "$2" ] || { echo "$1 is $(value "$1")"; return 1; }; }
-
-replay() {
-	"$bench" replay --no-progress "$@" > "$work/summary" 2> "$work/errors" && return
-	cat "$work/errors" "$work/summary"
-	return 1
-}
+# shellcheck source=selftests/include/replay.sh
+. "$here/../include/replay.sh"
 
 echo "TAP version 13"
 echo "1..13"
@@ -57,7 +22,7 @@ echo "1..13"
 blocks=$("$bench" simulate --trace "$trace" | awk '$1 == "unique_blocks" { print $2 }')
 insmod "${KVSTASH_KO:?}" pool_mb=$((blocks / 10 / 256)) || { echo "Bail out! insmod"; exit 1; }
 
-holds two_workers_replay replay --trace "$trace" --block-bytes 4096 --workers 2 --check-every 100
+holds two_workers_replay play replay --trace "$trace" --block-bytes 4096 --workers 2 --check-every 100
 holds no_byte_is_wrong is corrupt 0
 holds I9_no_orphans is orphans 0
 holds no_errors is errors 0
@@ -78,15 +43,11 @@ fails() {
 	[ $? -eq 2 ] || { echo "another status than 2"; return 1; }
 }
 
-holds broken_line_is_skipped replay --trace "$work/broken" --block-bytes 4096 --on-broken skip
+holds broken_line_is_skipped play replay --trace "$work/broken" --block-bytes 4096 --on-broken skip
 holds broken_line_is_told_by_number told
 holds broken_line_is_counted is broken_lines 1
 holds the_others_are_played is requests 29
 holds broken_line_is_fatal fails
 holds fatal_line_is_told_by_number told
 
-free_again() {
-	local p=/proc/kvstash/pool/pool0
-	[ "$(grep -cxE '(in_flight|held)_bytes 0' "$p")" -eq 2 ] || { cat "$p"; return 1; }
-}
 holds nothing_is_in_flight_or_held free_again
