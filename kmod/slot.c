@@ -70,18 +70,33 @@ static struct kvs_slot *slot_create(struct kvs_layout *layout, struct kvstash_re
 	return slot;
 }
 
+static u64 slots_there(struct kvs_layout *layout)
+{
+	u64 slots;
+
+	spin_lock(&layout->lock);
+	slots = layout->nr_carved - layout->surplus;
+	spin_unlock(&layout->lock);
+	return slots;
+}
+
+/* What can be seen not to fit is refused before a page goes for it. */
 static int carve_charge(struct kvs_layout *layout, u64 nr, struct kvstash_result *r)
 {
 	struct kvs_ns *ns = layout->ns;
-	u64 limit = kvs_ns_share(ns, READ_ONCE(ns->config.slot_bytes),
-				 READ_ONCE(ns->config.quota_bytes), 2);
+	u64 bytes = READ_ONCE(ns->config.quota_bytes);
+	u64 limit = kvs_ns_share(ns, READ_ONCE(ns->config.slot_bytes), bytes, 2);
+	u64 quota = bytes ? bytes >> KVS_PAGE_SHIFT : U64_MAX;
 	u64 missing, pages;
 
-	if (check_mul_overflow(nr, layout->slot_pages, &pages) || pages > ns->pool->pages)
+	if (check_mul_overflow(nr, layout->slot_pages, &pages) ||
+	    pages > ns->pool->pages - slots_there(layout) * layout->slot_pages)
 		return kvs_result(r, -EFBIG, KVSTASH_R_TOO_LARGE,
 				  ns->pool->pages << KVS_PAGE_SHIFT);
-	if (kvs_ns_charge(&ns->carved, pages, limit, &missing))
-		return kvs_result(r, -EDQUOT, KVSTASH_R_SLOT_QUOTA, missing << KVS_PAGE_SHIFT);
+	if (kvs_ns_charge(&ns->carved, pages, min(limit, quota), &missing))
+		return kvs_result(r, -EDQUOT,
+				  quota < limit ? KVSTASH_R_QUOTA_BYTES : KVSTASH_R_SLOT_QUOTA,
+				  missing << KVS_PAGE_SHIFT);
 	return 0;
 }
 
@@ -114,6 +129,9 @@ int kvs_slots_carve(struct kvs_layout *layout, u64 nr, struct kvstash_result *r)
 		cond_resched();
 	}
 	if (got < nr) {
+		/* That of one slot: the others lack all of theirs. */
+		if (r->reason == KVSTASH_R_NO_SPACE || r->reason == KVSTASH_R_QUOTA_BYTES)
+			r->detail += (nr - got - 1) * layout->slot_pages << KVS_PAGE_SHIFT;
 		atomic64_sub((nr - got) * layout->slot_pages, &ns->carved);
 		list_for_each_entry_safe(slot, next, &slots, entry) {
 			atomic64_sub(layout->slot_pages, &ns->carving);
