@@ -23,6 +23,7 @@
 #include "evict.h"
 #include "group.h"
 #include "result.h"
+#include "slot.h"
 #include "ttl.h"
 #include "write.h"
 
@@ -469,4 +470,19 @@ int kvs_group_remove_member(struct kvs_object *obj)
 	kvs_object_kill(obj, KVS_KILL_REMOVE);
 	kvs_group_settle(group);
 	return 0;
+}
+
+/** kvs_group_relist_states() - list its states by its new pin; @group->lock held */
+void kvs_group_relist_states(struct kvs_object *group)
+{
+	struct kvs_group *g = group->group;
+	struct kvs_object *obj;
+
+	lockdep_assert_held(&group->lock);
+	hlist_for_each_entry(obj, &g->fresh, sibling)
+		if (kvs_object_is_state(obj))
+			kvs_slot_relist(obj);
+	hlist_for_each_entry(obj, &g->settled, sibling)
+		if (kvs_object_is_state(obj))
+			kvs_slot_relist(obj);
 }

@@ -69,5 +69,6 @@ void kvs_group_hide_member(struct kvs_object *obj);
 void kvs_group_unview(struct kvs_object *group);
 void kvs_group_settle(struct kvs_object *group);
 int kvs_group_remove_member(struct kvs_object *obj);
+void kvs_group_relist_states(struct kvs_object *group);
 
 #endif /* KVS_GROUP_H */

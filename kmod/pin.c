@@ -3,13 +3,15 @@
  * Pins: an attribute of an object, or of a group, that says when it is evicted.
  *
  * Locking: the object's lock guards kvs_object.pin and what was charged; which
- * leaf tree it is in is under ns->evict_lock, inside.
+ * leaf tree it is in is under ns->evict_lock, inside, and which tree of slots under
+ * layout->lock.
  */
 #include "evict.h"
 #include "group.h"
 #include "lease.h"
 #include "pin.h"
 #include "result.h"
+#include "slot.h"
 
 static u64 pin_quota(const struct kvs_ns *ns)
 {
@@ -33,6 +35,16 @@ static void pin_uncharge(struct kvs_object *unit)
 		     &unit->ns->pinned);
 }
 
+/* A state is in the trees of its layout, beside. */
+static void pin_relist(struct kvs_object *unit)
+{
+	kvs_evict_relist(unit);
+	if (kvs_object_is_group(unit))
+		kvs_group_relist_states(unit);
+	else if (unlikely(kvs_object_is_state(unit)))
+		kvs_slot_relist(unit);
+}
+
 /**
  * kvs_pin() - set the pin of an object, or of the group that it is in
  * @obj: with a reference
@@ -54,9 +66,9 @@ int kvs_pin(struct kvs_object *obj, u8 pin, struct kvstash_result *r)
 		ret = pin_charge(unit, &missing);
 	else if (pin != KVSTASH_PIN_HARD && unit->pin == KVSTASH_PIN_HARD)
 		pin_uncharge(unit);
-	if (!ret) {
+	if (!ret && unit->pin != pin) {
 		WRITE_ONCE(unit->pin, pin);
-		kvs_evict_relist(unit);
+		pin_relist(unit);
 	}
 	spin_unlock(&unit->lock);
 	if (ret != -EDQUOT)

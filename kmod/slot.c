@@ -236,6 +236,30 @@ static void slot_erase(struct kvs_slot *slot)
 	slot->listed = 0;
 }
 
+static enum kvs_slot_tree slot_tree(struct kvs_object *obj)
+{
+	return READ_ONCE(kvs_object_unit(obj)->pin) == KVSTASH_PIN_SOFT ? KVS_SLOTS_SOFT :
+									  KVS_SLOTS_PLAIN;
+}
+
+/**
+ * kvs_slot_relist() - list a state by its new pin, in the order of its last use
+ * @obj: a state; its lock is held, or its group's
+ */
+void kvs_slot_relist(struct kvs_object *obj)
+{
+	struct kvs_slot *slot = obj->extra->slot;
+
+	if (!slot)
+		return;
+	spin_lock(&slot->layout->lock);
+	if (slot->listed && slot->listed != KVS_SLOT_CLAIMED) {
+		slot_erase(slot);
+		slot_insert(slot, slot_tree(obj), slot->stamp);
+	}
+	spin_unlock(&slot->layout->lock);
+}
+
 /**
  * kvs_slot_list() - a state is complete: from now on it may go for another
  * @obj: with a reference
@@ -347,10 +371,9 @@ static bool unit_stays(struct kvs_object *unit)
 static enum slot_look slot_look(struct slot_pass *pass, struct kvs_slot *slot)
 {
 	struct kvs_object *unit = kvs_object_unit(slot->obj);
-	enum kvs_slot_tree tree = slot->listed - 1, right;
+	enum kvs_slot_tree tree = slot->listed - 1, right = slot_tree(slot->obj);
 	u64 used = max(READ_ONCE(slot->obj->used), READ_ONCE(unit->used));
 
-	right = READ_ONCE(unit->pin) == KVSTASH_PIN_SOFT ? KVS_SLOTS_SOFT : KVS_SLOTS_PLAIN;
 	if (used > slot->stamp || right != tree || unit_stays(unit)) {
 		u64 stamp = unit_stays(unit) ? ktime_get_ns() : max(used, slot->stamp);
 

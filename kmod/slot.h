@@ -41,6 +41,7 @@ void kvs_slots_drain(struct kvs_layout *layout);
 int kvs_slot_take(struct kvs_layout *layout, struct kvs_slot **out, struct kvstash_result *r);
 void kvs_slot_give(struct kvs_slot *slot, enum kvs_pool_count from);
 void kvs_slot_list(struct kvs_object *obj);
+void kvs_slot_relist(struct kvs_object *obj);
 void kvs_slot_unlist(struct kvs_object *obj);
 bool kvs_slot_evict(struct kvs_layout *layout);
 
