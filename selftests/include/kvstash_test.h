@@ -1392,6 +1392,7 @@ struct kvt_ns_args {
 	__u32 incomplete_ms;
 	__u64 pin_bytes;
 	__u64 lease_bytes;
+	__u64 slot_bytes;
 };
 
 static inline void kvt_ns_fill(struct kvt_nl *m, void *arg)
@@ -1417,6 +1418,8 @@ static inline void kvt_ns_fill(struct kvt_nl *m, void *arg)
 		kvt_nl_u64(m, KVSTASH_A_NS_PIN_BYTES, a->pin_bytes);
 	if (a->lease_bytes)
 		kvt_nl_u64(m, KVSTASH_A_NS_LEASE_BYTES, a->lease_bytes);
+	if (a->slot_bytes)
+		kvt_nl_u64(m, KVSTASH_A_NS_SLOT_BYTES, a->slot_bytes);
 }
 
 static inline int kvt_ns_new(const struct kvt_ns_args *a)
