@@ -180,6 +180,7 @@ int kvs_group_join(struct kvs_object *obj)
 		if (kvs_group_atomic(group))
 			g->ttl_ms = min_not_zero(g->ttl_ms, ttl_ms);
 		hlist_add_head(&obj->sibling, &g->fresh);
+		g->has_state |= kvs_object_is_state(obj);
 		atomic_inc(&g->kids);
 		g->writers += count_writes(obj);
 		if (kvs_object_fills(group))
@@ -479,6 +480,9 @@ void kvs_group_relist_states(struct kvs_object *group)
 	struct kvs_object *obj;
 
 	lockdep_assert_held(&group->lock);
+	/* Nearly always there is none: then the members need not be walked. */
+	if (!g->has_state)
+		return;
 	hlist_for_each_entry(obj, &g->fresh, sibling)
 		if (kvs_object_is_state(obj))
 			kvs_slot_relist(obj);

@@ -26,6 +26,7 @@
  * @expected: members that it is to have; fixed
  * @present:  complete members, as long as it is not dying
  * @why:      enum kvs_kill_why, once it is dying
+ * @has_state: a state was ever a member
  * @taken:    a bit for each index that a member has
  */
 struct kvs_group {
@@ -43,6 +44,7 @@ struct kvs_group {
 	u16 expected;
 	u16 present;
 	u8 why;
+	bool has_state;
 	unsigned long taken[];
 };
 
