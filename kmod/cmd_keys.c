@@ -40,6 +40,17 @@ static int keys_check_results(struct keys_call *call, bool tags)
 	return 0;
 }
 
+/* They are LOOKUP's. */
+static int keys_check_no_candidates(struct keys_call *call)
+{
+	if (call->hdr.candidates)
+		return KEYS_REFUSE(call, KVSTASH_R_RESERVED, candidates, -EINVAL);
+	if (call->hdr.nr_candidates)
+		return KEYS_REFUSE(call, KVSTASH_R_RESERVED, nr_candidates, -EINVAL);
+	return call->hdr.candidate_stride ?
+	       KEYS_REFUSE(call, KVSTASH_R_RESERVED, candidate_stride, -EINVAL) : 0;
+}
+
 /* What there is of the group that @obj is, or is a member of. */
 static void exists_fill_group(struct kvs_object *group, struct kvs_view *view,
 			      struct kvstash_exists *res)
@@ -371,8 +382,9 @@ static long keys_command(struct kvs_client *client, void __user *arg, const stru
 	ret = kvs_keys_begin(&call, client, arg, op->rights, op->flags);
 	if (ret)
 		return ret;
-	if (call.hdr.candidates || call.hdr.nr_candidates || call.hdr.candidate_stride)
-		return KEYS_REFUSE(&call, KVSTASH_R_RESERVED, candidates, -EINVAL);
+	ret = keys_check_no_candidates(&call);
+	if (ret)
+		return ret;
 	if (call.hdr.pin > (op->pin ? KVSTASH_PIN_HARD : 0))
 		return KEYS_REFUSE(&call, op->pin ? KVSTASH_R_PIN : KVSTASH_R_RESERVED, pin,
 				   -EINVAL);
