@@ -73,6 +73,13 @@ static const struct spoil header[] = {
 	{ CALL_LOOKUPS, KEYS(tags), 8, 8, EINVAL, KVSTASH_R_RESERVED },
 	{ CALL_LOOKUPS, KEYS(stride), 4, sizeof(struct kvstash_exists), EINVAL,
 	  KVSTASH_R_RESERVED },
+	{ CALL_KEYS, KEYS(candidates), 8, 8, EINVAL, KVSTASH_R_RESERVED },
+	{ CALL_KEYS, KEYS(candidate_stride), 4, sizeof(struct kvstash_candidate), EINVAL,
+	  KVSTASH_R_RESERVED },
+	{ CALL_RESULTS, KEYS(nr_candidates), 4, 1, EINVAL, KVSTASH_R_RESERVED },
+	{ CALL_LOOKUPS, KEYS(nr_candidates), 4, KVSTASH_CANDIDATES_MAX + 1, EINVAL,
+	  KVSTASH_R_COUNT },
+	{ CALL_LOOKUPS, KEYS(nr_candidates), 4, 0xffffffff, EINVAL, KVSTASH_R_COUNT },
 	{ REMOVE | PIN, KEYS(tags), 8, 8, EINVAL, KVSTASH_R_RESERVED },
 	{ CALL_KEYS & ~CALL_KEY_LEASES, KEYS(leases), 8, 8, EINVAL, KVSTASH_R_RESERVED },
 	{ CALL_KEY_LEASES, KEYS(leases), 8, 1, EINVAL, KVSTASH_R_ALIGN },
@@ -465,7 +472,7 @@ TEST_F(store, header_may_lie_unaligned)
 
 static bool known_command(unsigned int type, unsigned int nr)
 {
-	return type == KVSTASH_IOC && nr >= 0x40 && nr <= 0x4c;
+	return type == KVSTASH_IOC && nr >= 0x40 && nr <= 0x50;
 }
 
 TEST_F(store, unknown_commands_are_ENOTTY)

@@ -145,6 +145,10 @@ static void test_layout(void)
 	EXPECT(88, sizeof(struct kvstash_get));
 	EXPECT(72, sizeof(struct kvstash_exists));
 	EXPECT(104, sizeof(struct kvstash_keys));
+	EXPECT(56, sizeof(struct kvstash_candidate));
+	EXPECT(48, sizeof(struct kvstash_state_key));
+	EXPECT(16, sizeof(struct kvstash_layer));
+	EXPECT(232, sizeof(struct kvstash_layout));
 	EXPECT(4, sizeof(void *));
 }
 
@@ -345,6 +349,118 @@ static void test_leases_and_pins(void)
 	}
 }
 
+/* A layout of two layers and two slots. */
+static struct kvstash_layout layout_of(const struct kvstash_layer *layers)
+{
+	struct kvstash_layout l = { .size = sizeof(l), .scheme = 3 };
+
+	memset(l.fingerprint, 7, sizeof(l.fingerprint));
+	if (!layers)
+		return l;
+	l.alignment = 4;
+	l.slot_bytes = LEN;
+	l.layers = addr(layers);
+	l.nr_layers = 2;
+	l.slots = 2;
+	return l;
+}
+
+static void test_layouts(void)
+{
+	struct kvstash_layer layers[3] = { { 0, 4000 }, { 4000, LEN - 4000 } }, back[3];
+	struct kvstash_layout l = layout_of(layers);
+
+	EXPECT(0, call(KVSTASH_IOC_LAYOUT_ADD, &l));
+	EXPECT(2, l.slots);
+	EXPECT(1, l.id);
+	l = layout_of(NULL);
+	l.layers = addr(back);
+	l.nr_layers = 3;
+	EXPECT(0, call(KVSTASH_IOC_LAYOUT_GET, &l));
+	EXPECT(2, l.nr_layers);
+	EXPECT(LEN, l.slot_bytes);
+	EXPECT(12288, l.slot_pages_bytes);
+	EXPECT(0, memcmp(layers, back, 2 * sizeof(back[0])));
+	l = layout_of(NULL);
+	l.flags = KVSTASH_LAYOUT_NEXT;
+	EXPECT(0, call(KVSTASH_IOC_LAYOUT_GET, &l));
+	EXPECT(3, l.scheme);
+	l = layout_of(NULL);
+	l.slots = 3;
+	EXPECT(0, call(KVSTASH_IOC_LAYOUT_SET, &l));
+	EXPECT(3, l.slots);
+	/* an address that no 32-bit process has is not cut */
+	l = layout_of(layers);
+	l.scheme = 4;
+	l.layers += 1ULL << 32;
+	EXPECT(-EFAULT, call(KVSTASH_IOC_LAYOUT_ADD, &l));
+	EXPECT(KVSTASH_R_LAYERS, l.reason);
+	l = layout_of(NULL);
+	l.layers = addr(back) + (1ULL << 32);
+	l.nr_layers = 3;
+	EXPECT(-EFAULT, call(KVSTASH_IOC_LAYOUT_GET, &l));
+}
+
+/* The state that comes after @tokens; its prefix hash is one byte. */
+struct state_key {
+	struct kvstash_state_key head;
+	char prefix[8];
+};
+
+static struct state_key state_key_of(__u64 tokens)
+{
+	struct state_key k = { .head = { .scheme = 3, .tokens = tokens }, .prefix = "p" };
+
+	memset(k.head.fingerprint, 7, sizeof(k.head.fingerprint));
+	return k;
+}
+
+static void test_states(void)
+{
+	static unsigned char buf[LEN], back[LEN];
+	struct state_key k = state_key_of(8), none = state_key_of(12);
+	struct kvstash_candidate c[2] = {
+		{ .key = addr(&k), .key_len = 49 }, { .key = addr(&none), .key_len = 49 },
+	};
+	struct kvstash_keys keys = {
+		.size = sizeof(keys), .flags = KVSTASH_KEYS_LEASE, .candidates = addr(c),
+		.nr_candidates = 2, .candidate_stride = sizeof(c[0]),
+	};
+	struct kvstash_put e = put_of("", buf, LEN);
+	struct kvstash_get g = { .key = addr(&k), .key_len = 49, .kind = KVSTASH_KIND_STATE,
+				 .buf = addr(back), .len = LEN };
+	struct kvstash_layout l = layout_of(NULL);
+	struct kvstash_end end = { 0 };
+
+	fill(buf, 9);
+	e.key = addr(&k);
+	e.key_len = 49;
+	e.kind = KVSTASH_KIND_STATE;
+	EXPECT_RESULT(0, 0, one(KVSTASH_IOC_PUT, &e, sizeof(e)));
+	EXPECT_RESULT(0, 0, one(KVSTASH_IOC_GET, &g, sizeof(g)));
+	EXPECT(0, memcmp(buf, back, LEN));
+	EXPECT(0, call(KVSTASH_IOC_LOOKUP, &keys));
+	EXPECT_RESULT(0, 0, c[0].r);
+	EXPECT(LEN, c[0].bytes);
+	EXPECT_RESULT(ENOENT, KVSTASH_R_MISS, c[1].r);
+	end.handle = c[0].lease;
+	EXPECT_RESULT(0, 0, one(KVSTASH_IOC_RELEASE, &end, sizeof(end)));
+	keys.candidates += 1ULL << 32;
+	EXPECT(-EFAULT, call(KVSTASH_IOC_LOOKUP, &keys));
+	EXPECT(KVSTASH_R_BUFFER, keys.reason);
+	c[0].key += 1ULL << 32;
+	keys.candidates = addr(c);
+	EXPECT(0, call(KVSTASH_IOC_LOOKUP, &keys));
+	EXPECT_RESULT(EFAULT, KVSTASH_R_KEY_FAULT, c[0].r);
+	EXPECT(-EBUSY, call(KVSTASH_IOC_LAYOUT_DEL, &l));
+	EXPECT(KVSTASH_R_LAYOUT_BUSY, l.reason);
+	EXPECT(1, l.detail);
+	l = layout_of(NULL);
+	EXPECT(0, call(KVSTASH_IOC_LAYOUT_SET, &l));
+	l = layout_of(NULL);
+	EXPECT(0, call(KVSTASH_IOC_LAYOUT_DEL, &l));
+}
+
 static void test_sizes(void)
 {
 	struct kvstash_put e = put_of("size", "x", 1);
@@ -416,7 +532,7 @@ static void test_unknown_command(void)
 
 	EXPECT(-ENOTTY, call(_IOWR(KVSTASH_IOC, 0x3f, struct kvstash_batch),
 			     &b));
-	EXPECT(-ENOTTY, call(_IOWR(KVSTASH_IOC, 0x4d, struct kvstash_batch),
+	EXPECT(-ENOTTY, call(_IOWR(KVSTASH_IOC, 0x51, struct kvstash_batch),
 			     &b));
 }
 
@@ -433,6 +549,8 @@ static const struct {
 	{ "keys", test_keys },
 	{ "group", test_group },
 	{ "leases_and_pins", test_leases_and_pins },
+	{ "layouts", test_layouts },
+	{ "states", test_states },
 	{ "sizes", test_sizes },
 	{ "high_addresses", test_high_addresses },
 	{ "unknown_command", test_unknown_command },
