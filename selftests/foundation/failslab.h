@@ -75,7 +75,8 @@ static inline bool fail_allowed(const struct kvstash_result *r)
 		       r->reason == KVSTASH_R_KEY_FAULT ||
 		       r->reason == KVSTASH_R_SEGS_FAULT ||
 		       r->reason == KVSTASH_R_DATA_FAULT ||
-		       r->reason == KVSTASH_R_TAG_FAULT;
+		       r->reason == KVSTASH_R_TAG_FAULT ||
+		       r->reason == KVSTASH_R_LAYERS;
 	}
 	return false;
 }
