@@ -195,22 +195,22 @@ static void race(struct __test_metadata *_metadata, struct kvr_store *s, bool pa
 	EXPECT_EQ(0, kvr_pool(s, "held_bytes"));
 }
 
-TEST_F(store, I3_COMMIT_races_with_REMOVE)
+TEST_F_TIMEOUT(store, I3_COMMIT_races_with_REMOVE, 300)
 {
 	race(_metadata, &self->s, false, 1);
 }
 
-TEST_F(store, I3_COMMIT_of_two_parts_races_with_REMOVE)
+TEST_F_TIMEOUT(store, I3_COMMIT_of_two_parts_races_with_REMOVE, 300)
 {
 	race(_metadata, &self->s, false, 2);
 }
 
-TEST_F(store, I9_COMMIT_races_with_REMOVE_of_the_parent)
+TEST_F_TIMEOUT(store, I9_COMMIT_races_with_REMOVE_of_the_parent, 300)
 {
 	race(_metadata, &self->s, true, 1);
 }
 
-TEST_F(store, I9_COMMIT_of_two_parts_races_with_REMOVE_of_the_parent)
+TEST_F_TIMEOUT(store, I9_COMMIT_of_two_parts_races_with_REMOVE_of_the_parent, 300)
 {
 	race(_metadata, &self->s, true, 2);
 }

@@ -334,7 +334,7 @@ static int nest_remover(void *arg)
 	return bad ? kvr_barrier_break(&t->b) : 0;
 }
 
-TEST_F(store, I9_groups_are_removed_before_they_have_their_place)
+TEST_F_TIMEOUT(store, I9_groups_are_removed_before_they_have_their_place, 300)
 {
 	struct nest *t = kvr_shared(sizeof(*t));
 	struct kvr_store *s = &self->s;
@@ -343,7 +343,7 @@ TEST_F(store, I9_groups_are_removed_before_they_have_their_place)
 
 	ASSERT_NE(NULL, t);
 	kvr_store_make(_metadata, s, KVR_MB(4), NULL);
-	*t = (struct nest){ .s = s, .b.n = 2, .rounds = kvt_rounds(5000) };
+	*t = (struct nest){ .s = s, .b.n = 2, .rounds = 400 };
 	pid[0] = kvr_spawn(nest_putter, t);
 	pid[1] = kvr_spawn(nest_remover, t);
 	for (unsigned int i = 0; i < 2; i++)

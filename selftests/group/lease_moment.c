@@ -402,7 +402,7 @@ static int turn_lessee(void *arg)
 	return 0;
 }
 
-TEST_F(store, I3_leases_while_keys_change_hands)
+TEST_F_TIMEOUT(store, I3_leases_while_keys_change_hands, 300)
 {
 	struct turn *t = kvr_shared(sizeof(*t));
 	struct kvr_store *s = &self->s;
