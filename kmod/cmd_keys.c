@@ -152,10 +152,17 @@ static void exists_window(struct keys_call *call, struct kvs_ns *ns, struct keys
 	kvs_stat_add(ns, EXISTS_HITS, hits);
 }
 
+static void exists_forget(struct keys_scratch *s, u32 i)
+{
+	memset(&s->result[i], 0, sizeof(s->result[i]));
+	if (s->tags)
+		memset(s->tags[i], 0, sizeof(s->tags[i]));
+}
+
 /*
- * Lease what EXISTS found visible in a window. What has gone since, or could not
- * be leased, says so. Each key is looked for again, and may be another group's by
- * now: the view needs room for those, too. Returns 0 or -ENOMEM.
+ * Lease what EXISTS found visible in a window. Each key is looked for again, and may
+ * be another object's by now: so it is told again, too, and the view needs room for
+ * those groups. Returns 0 or -ENOMEM.
  */
 static int exists_lease(struct keys_call *call, struct keys_scratch *s)
 {
@@ -171,13 +178,13 @@ static int exists_lease(struct keys_call *call, struct keys_scratch *s)
 
 		if (res->r.res)
 			continue;
-		ret = -ENOENT;
 		obj = kvs_index_get_in_view(&s->key[i], &s->view);
-		if (obj && kvs_view_sees(&s->view, obj))
-			ret = kvs_keys_lease(call, s, i, obj, &res->r);
+		exists_forget(s, i);
+		exists_fill(obj, &s->view, res, s->tags ? s->tags[i] : NULL);
+		ret = res->r.res ? 0 : kvs_keys_lease(call, s, i, obj, &res->r);
 		kvs_object_put(obj);
 		if (ret == -ENOENT) {
-			memset(res, 0, sizeof(*res));
+			exists_forget(s, i);
 			kvs_result(&res->r, ret, KVSTASH_R_MISS, 0);
 		}
 		cond_resched();

@@ -74,6 +74,8 @@ static int group_make(const struct kvs_identity *id, struct kvs_object **out,
 	}
 	if (!kvs_object_attach(group)) {
 		kvs_group_attached(group);
+		/* Others may have found it, and put all of its members, before that. */
+		kvs_group_complete(group);
 		*out = group;
 		return 0;
 	}
@@ -316,9 +318,17 @@ static void release_writes(struct kvs_object *group)
 	}
 }
 
+/* It has its place in the chain; kvs_object_lock() held. */
+static bool group_in_place(const struct kvs_object *group)
+{
+	return !group->parent || !hlist_unhashed(&group->sibling);
+}
+
 /**
- * kvs_group_complete() - the last member is complete: publish the group
+ * kvs_group_complete() - publish a group if it has its place and all its members
  * @group: with a reference; no lock held
+ *
+ * Called by whoever does the last of the two.
  */
 void kvs_group_complete(struct kvs_object *group)
 {
@@ -326,7 +336,7 @@ void kvs_group_complete(struct kvs_object *group)
 	bool whole, visible = false;
 
 	kvs_object_lock(group);
-	whole = kvs_object_fills(group) && g->present == g->expected;
+	whole = kvs_object_fills(group) && g->present == g->expected && group_in_place(group);
 	if (whole) {
 		/* Its place in the idle list is the leaf tree's from here on. */
 		kvs_evict_unlist(group);

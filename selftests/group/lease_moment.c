@@ -420,6 +420,7 @@ TEST_F_TIMEOUT(store, I3_leases_while_keys_change_hands, 300)
 	EXPECT_EQ(0, kvt_wait(other));
 	TH_LOG("leases %llu, of them %llu on what came later; missed %llu; turns %llu",
 	       t->leases, t->other, t->missed, t->turns);
+	EXPECT_EQ(0, t->other);
 	EXPECT_LT(0, t->leases);
 	KVL_LEASED(0, 0, s);
 	EXPECT_EQ(0, kvr_pool(s, "held_bytes"));
