@@ -280,9 +280,10 @@ static int lookup_out(struct keys_call *call, const struct lookup *l)
 	if (l->lease && copy_to_user(u64_to_user_ptr(call->hdr.leases), l->leases,
 				     call->hdr.count * sizeof(*l->leases)))
 		return KEYS_REFUSE(call, KVSTASH_R_BUFFER, leases, -EFAULT);
-	if (put_user(call->hdr.count, &out->done) || put_user(call->done, &out->run) ||
-	    put_user(l->end.reason, &out->reason) ||
-	    copy_to_user(&out->bytes, &l->bytes, sizeof(l->bytes)))
+	/* Why the run ends comes last: of a call that fails it says something else. */
+	if (copy_to_user(&out->bytes, &l->bytes, sizeof(l->bytes)) ||
+	    put_user(call->hdr.count, &out->done) || put_user(call->done, &out->run) ||
+	    put_user(l->end.reason, &out->reason))
 		return -EFAULT;
 	return 0;
 }
