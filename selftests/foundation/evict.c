@@ -311,7 +311,7 @@ TEST_F(store, shorter_incomplete_timeout_takes_effect)
 TEST_F(store, I5_idle_parent_of_a_living_clients_child_stays)
 {
 	struct kvr_obj parent = { .key = { 2, 0 }, .len = PIECE - 24, .parts = 2 };
-	struct kvt_ns_args hasty = { .incomplete_ms = 1 };
+	struct kvt_ns_args hasty = { .incomplete_ms = 1 }, calm = patient;
 	struct kvr_obj child = piece(2, 1), loose = { .key = { 4, 0 }, .len = PIECE, .parts = 2 };
 	struct kvr_store *s = &self->s;
 	struct kvstash_handle h;
@@ -327,6 +327,9 @@ TEST_F(store, I5_idle_parent_of_a_living_clients_child_stays)
 	make_idle(_metadata, s->name, &loose);
 	EXPECT_TRUE(collected(s->ns, 1));
 	KVT_EXPECT(ENOENT, KVSTASH_R_INCOMPLETE, kvr_exists(s->fd, &parent, NULL));
+	/* Committed, the child keeps nobody any more: both could be collected. */
+	calm.name = s->name;
+	ASSERT_EQ(0, kvt_ns_set(&calm));
 	KVT_OK(kvr_write_all(s->fd, &child, 0, &h, buf));
 	KVT_OK(kvt_commit1(s->fd, &h));
 	KVT_OK(kvr_put_part(s->fd, &parent, 1, buf));
