@@ -678,6 +678,16 @@ int kvs_reclaim_alloc(struct kvs_ns *ns, u64 pages, struct kvs_extents *ext,
 	return kvs_result(r, ret, KVSTASH_R_NO_SPACE, missing);
 }
 
+/* Evict a state of any layout. Returns 0 to try again, or -ENOSPC. */
+static int evict_state(struct kvs_ns *ns, unsigned long *left)
+{
+	bool busy = false;
+
+	if (kvs_layouts_evict(ns, &busy))
+		return 0;
+	return busy ? kvs_reclaim_wait(ns->pool, left) : -ENOSPC;
+}
+
 /* Count one more object if the quota has room for it. */
 static bool count_object(struct kvs_ns *ns, u64 quota)
 {
@@ -708,8 +718,8 @@ int kvs_reclaim_object(struct kvs_ns *ns, const struct kvs_object *keep,
 	while (!count_object(ns, quota)) {
 		ret = reclaim_once(ns, true, keep, &left);
 		/* A state gives no pages, but is an object as any other. */
-		if (ret == -ENOSPC && kvs_layouts_evict(ns))
-			ret = 0;
+		if (ret == -ENOSPC)
+			ret = evict_state(ns, &left);
 		if (ret == -EINTR)
 			return kvs_result(r, ret, KVSTASH_R_INTERRUPTED, 0);
 		if (ret)

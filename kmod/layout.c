@@ -440,18 +440,19 @@ void kvs_layout_describe(struct kvs_layout *layout, struct kvstash_layout *out)
 
 /**
  * kvs_layouts_evict() - evict a state of any layout
- * @ns: which has too many objects
+ * @ns:   which has too many objects
+ * @busy: out: set if one could go in a moment
  *
  * Return: false if none could go.
  */
-bool kvs_layouts_evict(struct kvs_ns *ns)
+bool kvs_layouts_evict(struct kvs_ns *ns, bool *busy)
 {
 	struct kvs_layout *layout;
 	bool done = false;
 	u32 id = 0;
 
 	while (!done && (layout = kvs_layout_next(ns, id))) {
-		done = kvs_slot_evict(layout);
+		done = kvs_slot_evict(layout, busy);
 		id = layout->id;
 		kvs_layout_put(layout);
 	}

@@ -59,6 +59,7 @@ enum kvs_slot_tree {
  * @nr_carved:  all slots
  * @nr_free:    of these in @free
  * @surplus:    of these to go back to the pool as they come free
+ * @nr_claimed: slots that are off the trees while somebody looks what could go
  * @states:     objects, and puts under way
  * @dropped:    there will be none any more
  * @slot_pages: pages of a slot; fixed, as all that follows
@@ -84,6 +85,7 @@ struct kvs_layout {
 	u64 nr_carved;
 	u64 nr_free;
 	u64 surplus;
+	u64 nr_claimed;
 	u64 states;
 	bool dropped;
 
@@ -112,7 +114,7 @@ int kvs_layout_set(struct kvs_layout *layout, u64 slots, u32 permille,
 		   struct kvstash_result *r);
 int kvs_layout_del(struct kvs_layout *layout, struct kvstash_result *r);
 void kvs_layout_describe(struct kvs_layout *layout, struct kvstash_layout *out);
-bool kvs_layouts_evict(struct kvs_ns *ns);
+bool kvs_layouts_evict(struct kvs_ns *ns, bool *busy);
 void kvs_layouts_exit(struct kvs_ns *ns);
 
 #endif /* KVS_LAYOUT_H */

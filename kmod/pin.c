@@ -35,10 +35,12 @@ static void pin_uncharge(struct kvs_object *unit)
 		     &unit->ns->pinned);
 }
 
-/* A state is in the trees of its layout, beside. */
-static void pin_relist(struct kvs_object *unit)
+/* A state is in the trees of its layout, beside; who looks for a slot moves it to SOFT. */
+static void pin_relist(struct kvs_object *unit, u8 was)
 {
 	kvs_evict_relist(unit);
+	if (was != KVSTASH_PIN_SOFT)
+		return;
 	if (kvs_object_is_group(unit))
 		kvs_group_relist_states(unit);
 	else if (unlikely(kvs_object_is_state(unit)))
@@ -67,8 +69,10 @@ int kvs_pin(struct kvs_object *obj, u8 pin, struct kvstash_result *r)
 	else if (pin != KVSTASH_PIN_HARD && unit->pin == KVSTASH_PIN_HARD)
 		pin_uncharge(unit);
 	if (!ret && unit->pin != pin) {
+		u8 was = unit->pin;
+
 		WRITE_ONCE(unit->pin, pin);
-		pin_relist(unit);
+		pin_relist(unit, was);
 	}
 	spin_unlock(&unit->lock);
 	if (ret != -EDQUOT)

@@ -122,6 +122,10 @@ int kvs_slots_carve(struct kvs_layout *layout, u64 nr, struct kvstash_result *r)
 	if (ret)
 		return ret;
 	for (got = 0; got < nr; got++) {
+		if (fatal_signal_pending(current)) {
+			kvs_result(r, -EINTR, KVSTASH_R_INTERRUPTED, 0);
+			break;
+		}
 		slot = slot_create(layout, r);
 		if (!slot)
 			break;
@@ -311,6 +315,7 @@ static void slot_claim(struct slot_pass *pass, struct kvs_slot *slot)
 {
 	slot_erase(slot);
 	slot->listed = KVS_SLOT_CLAIMED;
+	pass->layout->nr_claimed++;
 	refcount_inc(&slot->obj->refs);
 	list_add_tail(&slot->entry, &pass->claimed);
 }
@@ -324,6 +329,7 @@ static void slot_unclaim(struct kvs_slot *slot)
 	spin_lock(&layout->lock);
 	list_del(&slot->entry);
 	slot->listed = 0;
+	layout->nr_claimed--;
 	if (READ_ONCE(obj->state) != KVS_DYING)
 		slot_insert(slot, KVS_SLOTS_PLAIN, slot->stamp);
 	spin_unlock(&layout->lock);
@@ -374,9 +380,13 @@ static enum slot_look slot_look(struct slot_pass *pass, struct kvs_slot *slot)
 	enum kvs_slot_tree tree = slot->listed - 1, right = slot_tree(slot->obj);
 	u64 used = max(READ_ONCE(slot->obj->used), READ_ONCE(unit->used));
 
-	if (used > slot->stamp || right != tree || unit_stays(unit)) {
-		u64 stamp = unit_stays(unit) ? ktime_get_ns() : max(used, slot->stamp);
+	bool stays = unit_stays(unit);
 
+	if (used > slot->stamp || right != tree || stays) {
+		u64 stamp = stays ? ktime_get_ns() : max(used, slot->stamp);
+
+		/* Hit since the pass began: the next one may take it. */
+		pass->busy |= !stays && used > pass->before;
 		slot_erase(slot);
 		slot_insert(slot, right, stamp);
 		return SLOT_LATER;
@@ -408,6 +418,9 @@ static struct kvs_slot *slot_victim(struct slot_pass *pass, bool *more)
 	for (i = 0; i < KVS_SLOT_SLICE; i++) {
 		slot = slot_first(pass, KVS_SLOTS_PLAIN) ?: slot_first(pass, KVS_SLOTS_SOFT);
 		*more = slot;
+		/* What others have claimed may come back. */
+		if (!slot)
+			pass->busy |= !!pass->layout->nr_claimed;
 		if (!slot || slot_look(pass, slot) == SLOT_VICTIM)
 			break;
 		slot = NULL;
@@ -440,9 +453,11 @@ static bool slot_evict_one(struct slot_pass *pass)
 		slot = slot_victim(pass, &more);
 		if (slot) {
 			done = slot_evict_claimed(slot);
-			/* The rest of the pass it is not looked at again. */
-			if (!done)
+			/* Held since we looked: not in this pass again. */
+			if (!done) {
 				slot->stamp = ktime_get_ns();
+				pass->busy = true;
+			}
 			slot_unclaim(slot);
 			if (done)
 				return true;
@@ -455,10 +470,11 @@ static bool slot_evict_one(struct slot_pass *pass)
 /**
  * kvs_slot_evict() - evict the state used longest ago
  * @layout: with a reference
+ * @busy:   out: set if one could go in a moment
  *
  * Return: false if none could go.
  */
-bool kvs_slot_evict(struct kvs_layout *layout)
+bool kvs_slot_evict(struct kvs_layout *layout, bool *busy)
 {
 	struct slot_pass pass;
 	bool done;
@@ -466,12 +482,14 @@ bool kvs_slot_evict(struct kvs_layout *layout)
 	pass_begin(&pass, layout);
 	done = slot_evict_one(&pass);
 	pass_end(&pass);
+	*busy |= pass.busy;
 	return done;
 }
 
 /* Evict once. Returns 0 to try again, -ENOSPC if nothing could go, -EINTR. */
 static int slot_reclaim(struct kvs_layout *layout, unsigned long *left)
 {
+	struct kvs_pool *pool = layout->ns->pool;
 	struct slot_pass pass;
 	bool done;
 
@@ -483,7 +501,10 @@ static int slot_reclaim(struct kvs_layout *layout, unsigned long *left)
 	cond_resched();
 	if (done)
 		return 0;
-	return pass.busy ? kvs_reclaim_wait(layout->ns->pool, left) : -ENOSPC;
+	/* Hidden, but a reader or another evictor has not let go yet. */
+	if (READ_ONCE(pool->count[KVS_POOL_HELD]) > atomic64_read(&pool->held_leased))
+		pass.busy = true;
+	return pass.busy ? kvs_reclaim_wait(pool, left) : -ENOSPC;
 }
 
 /**

@@ -43,6 +43,6 @@ void kvs_slot_give(struct kvs_slot *slot, enum kvs_pool_count from);
 void kvs_slot_list(struct kvs_object *obj);
 void kvs_slot_relist(struct kvs_object *obj);
 void kvs_slot_unlist(struct kvs_object *obj);
-bool kvs_slot_evict(struct kvs_layout *layout);
+bool kvs_slot_evict(struct kvs_layout *layout, bool *busy);
 
 #endif /* KVS_SLOT_H */
