@@ -300,7 +300,8 @@ void kvs_slot_unlist(struct kvs_object *obj)
  * @before: states used since are no victims (nanoseconds)
  * @claimed: slots taken off the trees until the pass ends, or they are evicted
  * @nr:     how many
- * @busy:   somebody was reading one that else would have gone
+ * @busy:   one may go in a moment: it is being read or has just been used, or another
+ *          pass has claimed it
  */
 struct slot_pass {
 	struct kvs_layout *layout;
@@ -379,7 +380,6 @@ static enum slot_look slot_look(struct slot_pass *pass, struct kvs_slot *slot)
 	struct kvs_object *unit = kvs_object_unit(slot->obj);
 	enum kvs_slot_tree tree = slot->listed - 1, right = slot_tree(slot->obj);
 	u64 used = max(READ_ONCE(slot->obj->used), READ_ONCE(unit->used));
-
 	bool stays = unit_stays(unit);
 
 	if (used > slot->stamp || right != tree || stays) {
