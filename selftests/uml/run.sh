@@ -33,6 +33,7 @@ work=$(mktemp -d)
 pids=()
 cleanup() {
 	[ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null || :
+	! mountpoint -q "$work/mem" || umount -l "$work/mem"
 	rm -rf "$work"
 }
 trap cleanup EXIT
@@ -48,6 +49,14 @@ raise_map_limit() {
 	[ "$(sysctl -n vm.max_map_count)" -ge "$want" ] && return
 	sysctl -qw "vm.max_map_count=$want" ||
 		echo "cannot raise vm.max_map_count: commands with much memory will fail" >&2
+}
+
+# A real kernel maps its memory by huge pages; here that is up to the file that
+# the memory is, and without them each object touched costs a TLB miss.
+mount_memory() {
+	mkdir "$work/mem"
+	mount -t tmpfs -o size=100%,huge=always tmpfs "$work/mem" ||
+		echo "no huge pages for the guest's memory: figures will be worse" >&2
 }
 
 # Two scripts: the first process makes the root, the other runs in it.
@@ -105,7 +114,7 @@ start_node() {
 	fi
 	# The command's output goes to stdout, the kernel's messages to stderr:
 	# by the early console, then by console 1.
-	timeout -k 10 "$limit" "$dir/linux" mem="$mem" rootfstype=hostfs root=/dev/root hostfs=/ init="$work/init" \
+	TMPDIR=$work/mem timeout -k 10 "$limit" "$dir/linux" mem="$mem" rootfstype=hostfs root=/dev/root hostfs=/ init="$work/init" \
 		stderr=1 console=tty1 con0=null,fd:1 con1=null,fd:2 loglevel=5 panic_on_oops=1 node="$n" kmemleak=on "${net[@]}" \
 		< /dev/null >> "$logs/out$n.log" 2> "$logs/kernel$n.log" &
 	pids+=($!)
@@ -113,6 +122,7 @@ start_node() {
 
 ulimit -c 0
 raise_map_limit
+mount_memory
 make_guest "$@"
 for n in $(seq "$nodes"); do start_node "$n"; done
 # stderr would have only the shell's report of a node that died by a signal
