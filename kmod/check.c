@@ -24,6 +24,7 @@
 
 #define KVS_CHECK_TRIES	3
 #define KVS_CHECK_LINES	32
+#define KVS_CHECK_MEMBERS	256	/* members counted under one hold of the lock */
 
 /**
  * struct check - a walk over one pool
@@ -187,39 +188,70 @@ static void check_member(struct check *c, struct kvs_object *obj)
 		wrong(c, "nobody fills the member of a complete group");
 }
 
-/* Members of a list that are complete, and the writes of all of them. */
-static u32 count_members(const struct hlist_head *list, u32 *writes, u64 *pages)
+/**
+ * struct members - what is counted of a group's members
+ * @joined: complete ones
+ * @writes: of all of them
+ * @pages:  of those that are complete
+ */
+struct members {
+	u32 joined;
+	u32 writes;
+	u64 pages;
+};
+
+/*
+ * Count those of a list; they may be many, so the group's lock is let go of now and
+ * then. Returns false if they changed meanwhile: then they are not to be looked at.
+ */
+static bool count_members(struct kvs_object *group, const struct hlist_head *list,
+			  struct members *n)
 {
+	struct kvs_group *g = group->group;
+	u32 changes = g->changes, i = 0;
 	const struct hlist_node *node;
 	struct kvs_object *obj;
-	u32 joined = 0;
 
+	lockdep_assert_held(&group->lock);
 	hlist_for_each_entry(obj, list, sibling) {
-		joined += obj->state == KVS_JOINED;
+		n->joined += obj->state == KVS_JOINED;
 		if (obj->state == KVS_JOINED)
-			*pages += kvs_object_pages(obj);
+			n->pages += kvs_object_pages(obj);
 		for (node = obj->writes.first; node; node = node->next)
-			++*writes;
+			n->writes++;
+		if (++i % KVS_CHECK_MEMBERS)
+			continue;
+		spin_unlock(&group->lock);
+		cond_resched();
+		spin_lock(&group->lock);
+		if (g->changes != changes || group->state == KVS_DYING)
+			return false;
 	}
-	return joined;
+	return true;
 }
 
-/* The group's lock keeps the members and their states. */
+/* The group's lock keeps the members and their states; others may have changed it. */
 static void check_group(struct check *c, struct kvs_object *group)
 {
 	struct kvs_group *g = group->group;
-	u32 writes = 0, joined;
-	u64 pages = 0;
+	struct members n = {};
+	u32 changes;
 
-	joined = count_members(&g->fresh, &writes, &pages);
-	joined += count_members(&g->settled, &writes, &pages);
-	if (joined != g->present || pages != g->pages)
-		wrong(c, "group has %u members of %llu pages, counts %u of %llu", joined, pages,
-		      g->present, g->pages);
-	if (writes > g->writers)
-		wrong(c, "group has %u writes, counts %u", writes, g->writers);
-	if (kvs_group_atomic(group) && group->state == KVS_WHOLE && joined != g->expected)
-		wrong(c, "atomic group is visible with %u of %u members", joined, g->expected);
+	spin_lock(&group->lock);
+	changes = g->changes;
+	if (group->state == KVS_DYING || !count_members(group, &g->fresh, &n) ||
+	    !count_members(group, &g->settled, &n) || g->changes != changes)
+		goto out;
+	if (n.joined != g->present || n.pages != g->pages)
+		wrong(c, "group has %u members of %llu pages, counts %u of %llu", n.joined,
+		      n.pages, g->present, g->pages);
+	if (n.writes > g->writers)
+		wrong(c, "group has %u writes, counts %u", n.writes, g->writers);
+	if (kvs_group_atomic(group) && group->state == KVS_WHOLE && n.joined != g->expected)
+		wrong(c, "atomic group is visible with %u of %u members", n.joined,
+		      g->expected);
+out:
+	spin_unlock(&group->lock);
 }
 
 /* A complete state has a slot of its layout, which knows it. */
@@ -300,8 +332,6 @@ static void check_object(struct check *c, struct kvs_object *obj, u64 bucket)
 		/* Those of a complete member are held from when its group is hidden. */
 		held = obj->state == KVS_JOINED && obj->parent->state == KVS_DYING;
 		check_parts(c, obj);
-		if (kvs_object_is_group(obj))
-			check_group(c, obj);
 		if (kvs_object_is_member(obj))
 			check_member(c, obj);
 		else
@@ -314,6 +344,8 @@ static void check_object(struct check *c, struct kvs_object *obj, u64 bucket)
 	kvs_object_unlock(obj);
 	if (!ours)
 		return;
+	if (kvs_object_is_group(obj))
+		check_group(c, obj);
 	pages = check_pages(c, obj);
 	if (!held)
 		c->committed += pages;
@@ -370,27 +402,38 @@ static struct kvs_write *next_write(struct kvs_client *client, struct kvs_write 
 	return next;
 }
 
+/*
+ * The pages of a write are its own, or have become its object's, as long as there is
+ * a reference on it; so they are walked without the lock. Without a part it has no
+ * pages, and its object may go.
+ */
+static void check_write(struct check *c, const struct kvs_write *write)
+{
+	struct kvs_extents ext = { .nr = 0 };
+	struct kvs_object *obj;
+
+	rcu_read_lock();
+	obj = READ_ONCE(write->obj);
+	if (obj && obj->ns->pool == c->pool) {
+		spin_lock(&obj->lock);
+		ext = write->ext;
+		spin_unlock(&obj->lock);
+	}
+	rcu_read_unlock();
+	if (ext.nr)
+		c->in_flight += check_extents(c, &ext, write->len, true);
+}
+
 static void check_writes(struct check *c)
 {
 	struct kvs_client *client;
 	struct kvs_write *write;
-	struct kvs_object *obj;
 
 	mutex_lock(&kvs_clients_mutex);
 	list_for_each_entry(client, &kvs_clients, list) {
 		write = NULL;
 		while ((write = next_write(client, write))) {
-			/* Without a part it has no pages, and its object may go. */
-			rcu_read_lock();
-			obj = READ_ONCE(write->obj);
-			if (obj && obj->ns->pool == c->pool) {
-				spin_lock(&obj->lock);
-				if (write->ext.nr)
-					c->in_flight += check_extents(c, &write->ext, write->len,
-								      false);
-				spin_unlock(&obj->lock);
-			}
-			rcu_read_unlock();
+			check_write(c, write);
 			cond_resched();
 		}
 	}

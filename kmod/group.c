@@ -23,7 +23,6 @@
 #include "evict.h"
 #include "group.h"
 #include "result.h"
-#include "slot.h"
 #include "ttl.h"
 #include "write.h"
 
@@ -182,6 +181,7 @@ int kvs_group_join(struct kvs_object *obj)
 		if (kvs_group_atomic(group))
 			g->ttl_ms = min_not_zero(g->ttl_ms, ttl_ms);
 		hlist_add_head(&obj->sibling, &g->fresh);
+		g->changes++;
 		g->has_state |= kvs_object_is_state(obj);
 		atomic_inc(&g->kids);
 		g->writers += count_writes(obj);
@@ -271,6 +271,7 @@ bool kvs_group_member_done(struct kvs_object *obj, struct hlist_head *done)
 
 	lockdep_assert_held(&group->lock);
 	g->present++;
+	g->changes++;
 	group_add_pages(group, kvs_object_pages(obj));
 	WRITE_ONCE(group->bytes, group->bytes + obj->bytes);
 	if (!kvs_group_atomic(group))
@@ -305,6 +306,7 @@ static void release_writes(struct kvs_object *group)
 			refcount_inc(&obj->refs);
 			hlist_del(&obj->sibling);
 			hlist_add_head(&obj->sibling, &g->settled);
+			g->changes++;
 			if (obj->state == KVS_JOINED)
 				hlist_move_list(&obj->writes, &done);
 			spin_unlock(&obj->lock);
@@ -381,6 +383,7 @@ void kvs_group_hide_member(struct kvs_object *obj)
 	lockdep_assert_held(&group->lock);
 	if (!(obj->flags & KVS_OBJ_IN_GROUP))
 		return;
+	g->changes++;
 	__clear_bit(obj->index, g->taken);
 	if (group->state == KVS_DYING || obj->state != KVS_JOINED)
 		return;
@@ -481,22 +484,4 @@ int kvs_group_remove_member(struct kvs_object *obj)
 	kvs_object_kill(obj, KVS_KILL_REMOVE);
 	kvs_group_settle(group);
 	return 0;
-}
-
-/** kvs_group_relist_states() - list its states by its new pin; @group->lock held */
-void kvs_group_relist_states(struct kvs_object *group)
-{
-	struct kvs_group *g = group->group;
-	struct kvs_object *obj;
-
-	lockdep_assert_held(&group->lock);
-	/* Nearly always there is none: then the members need not be walked. */
-	if (!g->has_state)
-		return;
-	hlist_for_each_entry(obj, &g->fresh, sibling)
-		if (kvs_object_is_state(obj))
-			kvs_slot_relist(obj);
-	hlist_for_each_entry(obj, &g->settled, sibling)
-		if (kvs_object_is_state(obj))
-			kvs_slot_relist(obj);
 }

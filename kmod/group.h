@@ -25,6 +25,7 @@
  * @ttl_ms:   least time to live of the members of an atomic group, 0: no end
  * @expected: members that it is to have; fixed
  * @present:  complete members, as long as it is not dying
+ * @changes:  of either list, and of which members are complete
  * @why:      enum kvs_kill_why, once it is dying
  * @has_state: a state was ever a member
  * @taken:    a bit for each index that a member has
@@ -43,6 +44,7 @@ struct kvs_group {
 	u32 ttl_ms;
 	u16 expected;
 	u16 present;
+	u32 changes;
 	u8 why;
 	bool has_state;
 	unsigned long taken[];
@@ -71,6 +73,5 @@ void kvs_group_hide_member(struct kvs_object *obj);
 void kvs_group_unview(struct kvs_object *group);
 void kvs_group_settle(struct kvs_object *group);
 int kvs_group_remove_member(struct kvs_object *obj);
-void kvs_group_relist_states(struct kvs_object *group);
 
 #endif /* KVS_GROUP_H */

@@ -344,7 +344,7 @@ int kvs_layout_set(struct kvs_layout *layout, u64 slots, u32 permille,
 	if (dropped)
 		ret = kvs_result(r, -ENOENT, KVSTASH_R_LAYOUT_UNKNOWN, 0);
 	else if (want > have)
-		ret = kvs_slots_carve(layout, want - have, r);
+		ret = kvs_slots_grow(layout, want - have, r);
 	else if (want < have)
 		ret = kvs_slots_give_up(layout, have - want, r);
 	mutex_unlock(&ns->layout_mutex);

@@ -60,6 +60,9 @@ enum kvs_slot_tree {
  * @nr_free:    of these in @free
  * @surplus:    of these to go back to the pool as they come free
  * @nr_claimed: slots that are off the trees while somebody looks what could go
+ * @swept:      ns->unpins of which the SOFT tree shows nothing any more
+ * @sweeping:   the same, once @sweep is through
+ * @sweep:      next in the SOFT tree to look at, or NULL
  * @states:     objects, and puts under way
  * @dropped:    there will be none any more
  * @slot_pages: pages of a slot; fixed, as all that follows
@@ -86,6 +89,9 @@ struct kvs_layout {
 	u64 nr_free;
 	u64 surplus;
 	u64 nr_claimed;
+	u64 swept;
+	u64 sweeping;
+	struct rb_node *sweep;
 	u64 states;
 	bool dropped;
 

@@ -68,6 +68,7 @@ struct kvs_leaves {
  * @objects:   objects in the index
  * @visible:   of these visible
  * @proven:    pages of the objects that were got at least once
+ * @unpins:    soft pins taken back from groups with states
  * @leased:    pages of what is leased
  * @leases:    leases
  * @pinned:    pages of what is pinned hard
@@ -105,6 +106,7 @@ struct kvs_ns {
 	atomic64_t objects;
 	atomic64_t visible;
 	atomic64_t proven;
+	atomic64_t unpins;
 	atomic64_t leased;
 	atomic64_t leases;
 	atomic64_t pinned;

@@ -35,14 +35,17 @@ static void pin_uncharge(struct kvs_object *unit)
 		     &unit->ns->pinned);
 }
 
-/* A state is in the trees of its layout, beside; who looks for a slot moves it to SOFT. */
+/*
+ * A state is in the trees of its layout, beside. Who looks for a slot moves it to SOFT,
+ * and those of a group back: they may be many.
+ */
 static void pin_relist(struct kvs_object *unit, u8 was)
 {
 	kvs_evict_relist(unit);
 	if (was != KVSTASH_PIN_SOFT)
 		return;
-	if (kvs_object_is_group(unit))
-		kvs_group_relist_states(unit);
+	if (kvs_object_is_group(unit) && unit->group->has_state)
+		kvs_slots_unpinned(unit->ns);
 	else if (unlikely(kvs_object_is_state(unit)))
 		kvs_slot_relist(unit);
 }

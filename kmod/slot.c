@@ -154,6 +154,35 @@ int kvs_slots_carve(struct kvs_layout *layout, u64 nr, struct kvstash_result *r)
 	return 0;
 }
 
+/**
+ * kvs_slots_grow() - more slots for a layout
+ * @layout: whose; ns->layout_mutex held
+ * @nr:     how many
+ * @r:      out: why not
+ *
+ * First those that were to go back and are still being read, then new ones.
+ *
+ * Return: 0 or a negative errno.
+ */
+int kvs_slots_grow(struct kvs_layout *layout, u64 nr, struct kvstash_result *r)
+{
+	u64 kept;
+	int ret;
+
+	spin_lock(&layout->lock);
+	kept = min(layout->surplus, nr);
+	layout->surplus -= kept;
+	spin_unlock(&layout->lock);
+	ret = nr > kept ? kvs_slots_carve(layout, nr - kept, r) : 0;
+	if (!ret || !kept)
+		return ret;
+	spin_lock(&layout->lock);
+	layout->surplus += kept;
+	spin_unlock(&layout->lock);
+	kvs_slots_drain(layout);
+	return ret;
+}
+
 /* A free slot, off the list. */
 static struct kvs_slot *slot_pop(struct kvs_layout *layout)
 {
@@ -236,7 +265,12 @@ static void slot_insert(struct kvs_slot *slot, enum kvs_slot_tree tree, u64 stam
 
 static void slot_erase(struct kvs_slot *slot)
 {
-	rb_erase_cached(&slot->node, &slot->layout->recency[slot->listed - 1]);
+	struct kvs_layout *layout = slot->layout;
+
+	lockdep_assert_held(&layout->lock);
+	if (layout->sweep == &slot->node)
+		layout->sweep = rb_next(&slot->node);
+	rb_erase_cached(&slot->node, &layout->recency[slot->listed - 1]);
 	slot->listed = 0;
 }
 
@@ -262,6 +296,17 @@ void kvs_slot_relist(struct kvs_object *obj)
 		slot_insert(slot, slot_tree(obj), slot->stamp);
 	}
 	spin_unlock(&slot->layout->lock);
+}
+
+/**
+ * kvs_slots_unpinned() - a soft pin of a group with states was taken back
+ * @ns: whose; the group's lock is held
+ */
+void kvs_slots_unpinned(struct kvs_ns *ns)
+{
+	/* After the pin: who sees the count sees that. See sweep_soft(). */
+	smp_mb__before_atomic();
+	atomic64_inc(&ns->unpins);
 }
 
 /**
@@ -408,14 +453,51 @@ static struct kvs_slot *slot_first(struct slot_pass *pass, enum kvs_slot_tree tr
 	return slot && slot->stamp <= pass->before ? slot : NULL;
 }
 
+/*
+ * Groups of states were unpinned: what is in the SOFT tree for nothing goes back to
+ * its turn. Returns true when the tree has been looked at from one end to the other
+ * since; a slice of it at a time.
+ */
+static bool sweep_soft(struct kvs_layout *layout)
+{
+	/* Pairs with the barrier in kvs_slots_unpinned(). */
+	u64 unpins = atomic64_read_acquire(&layout->ns->unpins);
+	unsigned int i;
+
+	lockdep_assert_held(&layout->lock);
+	if (likely(layout->swept == unpins))
+		return true;
+	if (!layout->sweep) {
+		layout->sweep = rb_first_cached(&layout->recency[KVS_SLOTS_SOFT]);
+		layout->sweeping = unpins;
+	}
+	for (i = 0; i < KVS_SLOT_SLICE && layout->sweep; i++) {
+		struct kvs_slot *slot = rb_entry(layout->sweep, struct kvs_slot, node);
+
+		if (slot_tree(slot->obj) == KVS_SLOTS_SOFT) {
+			layout->sweep = rb_next(layout->sweep);
+			continue;
+		}
+		slot_erase(slot);
+		slot_insert(slot, KVS_SLOTS_PLAIN, slot->stamp);
+	}
+	if (layout->sweep)
+		return false;
+	layout->swept = layout->sweeping;
+	return true;
+}
+
 /* The state used longest ago that may go, claimed; NULL with *@more: go on. */
 static struct kvs_slot *slot_victim(struct slot_pass *pass, bool *more)
 {
 	struct kvs_slot *slot = NULL;
 	unsigned int i;
+	bool swept;
 
 	spin_lock(&pass->layout->lock);
-	for (i = 0; i < KVS_SLOT_SLICE; i++) {
+	*more = true;
+	swept = sweep_soft(pass->layout);
+	for (i = 0; swept && i < KVS_SLOT_SLICE; i++) {
 		slot = slot_first(pass, KVS_SLOTS_PLAIN) ?: slot_first(pass, KVS_SLOTS_SOFT);
 		*more = slot;
 		/* What others have claimed may come back. */

@@ -9,6 +9,7 @@
 #include "pool.h"
 
 struct kvs_layout;
+struct kvs_ns;
 struct kvs_object;
 struct kvstash_result;
 
@@ -36,12 +37,14 @@ struct kvs_slot {
 };
 
 int kvs_slots_carve(struct kvs_layout *layout, u64 nr, struct kvstash_result *r);
+int kvs_slots_grow(struct kvs_layout *layout, u64 nr, struct kvstash_result *r);
 int kvs_slots_give_up(struct kvs_layout *layout, u64 nr, struct kvstash_result *r);
 void kvs_slots_drain(struct kvs_layout *layout);
 int kvs_slot_take(struct kvs_layout *layout, struct kvs_slot **out, struct kvstash_result *r);
 void kvs_slot_give(struct kvs_slot *slot, enum kvs_pool_count from);
 void kvs_slot_list(struct kvs_object *obj);
 void kvs_slot_relist(struct kvs_object *obj);
+void kvs_slots_unpinned(struct kvs_ns *ns);
 void kvs_slot_unlist(struct kvs_object *obj);
 bool kvs_slot_evict(struct kvs_layout *layout, bool *busy);
 

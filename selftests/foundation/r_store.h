@@ -493,6 +493,7 @@ struct kvr_reader {
 	int ended;
 	char *buf;
 	size_t room;
+	struct kvstash_get e;
 	struct kvr_obj o;
 	struct kvstash_result r;
 	pthread_t thread;
@@ -529,8 +530,7 @@ static inline void *kvr_reader_thread(void *arg)
 	struct kvr_reader *rd = arg;
 	__u64 one = 1;
 
-	rd->r = kvt_get1(rd->fd, &rd->o.key, sizeof(rd->o.key), rd->buf,
-			 kvr_size(&rd->o), NULL);
+	rd->r = kvt_get_one(rd->fd, &rd->e);
 	if (write(rd->ended, &one, sizeof(one)) != sizeof(one))
 		rd->r.res = -EIO;
 	return NULL;
@@ -540,8 +540,9 @@ static inline int kvr_reader_arm(struct kvr_reader *rd)
 {
 	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 
-	rd->room = kvt_pages(kvr_size(&rd->o));
+	rd->room = kvt_pages(rd->e.len);
 	rd->buf = kvt_map(rd->room);
+	rd->e.buf = kvstash_addr(rd->buf);
 	rd->uffd = kvr_uffd_open();
 	rd->ended = eventfd(0, EFD_CLOEXEC);
 	if (!rd->buf || rd->uffd < 0 || rd->ended < 0)
@@ -551,15 +552,15 @@ static inline int kvr_reader_arm(struct kvr_reader *rd)
 	return ioctl(rd->uffd, UFFDIO_REGISTER, &reg) ? -errno : 0;
 }
 
-/* 0 once the GET of @o stands inside the kernel; the object is in 2 pages up. */
-static inline int kvr_reader_start(struct kvr_reader *rd, int fd,
-				   const struct kvr_obj *o)
+/* 0 once the GET @e, but for its buffer, stands inside the kernel; of 2 pages up. */
+static inline int kvr_reader_start_get(struct kvr_reader *rd, int fd,
+				       const struct kvstash_get *e)
 {
 	struct pollfd p[2];
 	struct uffd_msg msg;
 	int r;
 
-	*rd = (struct kvr_reader){ .fd = fd, .o = *o };
+	*rd = (struct kvr_reader){ .fd = fd, .e = *e };
 	r = kvr_reader_arm(rd);
 	if (r)
 		return r;
@@ -574,8 +575,21 @@ static inline int kvr_reader_start(struct kvr_reader *rd, int fd,
 	return r == sizeof(msg) && msg.event == UFFD_EVENT_PAGEFAULT ? 0 : -EIO;
 }
 
-/* Lets the reader go on; its result, each byte verified. */
-static inline struct kvstash_result kvr_reader_finish(struct kvr_reader *rd)
+/* The same of @o; its key lasts as long as the reader. */
+static inline int kvr_reader_start(struct kvr_reader *rd, int fd,
+				   const struct kvr_obj *o)
+{
+	struct kvstash_get e;
+	int r;
+
+	kvstash_prep_get(&e, &o->key, sizeof(o->key), NULL, kvr_size(o));
+	r = kvr_reader_start_get(rd, fd, &e);
+	rd->o = *o;
+	return r;
+}
+
+/* Lets the reader go on until its GET has ended; what came of it. */
+static inline struct kvstash_result kvr_reader_resume(struct kvr_reader *rd)
 {
 	struct uffdio_zeropage zero = {
 		.range = { kvstash_addr(rd->buf) + rd->room - KVT_PAGE, KVT_PAGE },
@@ -584,12 +598,25 @@ static inline struct kvstash_result kvr_reader_finish(struct kvr_reader *rd)
 	if (ioctl(rd->uffd, UFFDIO_ZEROPAGE, &zero) && errno != EEXIST)
 		return (struct kvstash_result){ -errno, 0, 0 };
 	pthread_join(rd->thread, NULL);
-	if (!rd->r.res)
-		rd->r = kvr_verify(&rd->o, rd->buf);
+	return rd->r;
+}
+
+static inline void kvr_reader_free(struct kvr_reader *rd)
+{
 	close(rd->uffd);
 	close(rd->ended);
 	munmap(rd->buf, rd->room);
-	return rd->r;
+}
+
+/* Lets the reader go on; its result, each byte verified. */
+static inline struct kvstash_result kvr_reader_finish(struct kvr_reader *rd)
+{
+	struct kvstash_result r = kvr_reader_resume(rd);
+
+	if (!r.res)
+		r = kvr_verify(&rd->o, rd->buf);
+	kvr_reader_free(rd);
+	return r;
 }
 
 #endif /* R_STORE_H */

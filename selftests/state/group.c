@@ -199,6 +199,33 @@ TEST_F(store, I4_soft_pinned_group_goes_after_other_states)
 	EXPECT_EQ(3ULL << 18, sst_those(s->fd, &sst_small, 10, 20));
 }
 
+/* The same of more states than are looked at in one go. */
+TEST_F(store, I4_unpinned_group_of_many_states_goes_in_its_turn)
+{
+	struct grp g = { .key = { 5, 1 }, .len = 4096, .members = 200,
+			 .flags = KVSTASH_PUT_ATOMIC };
+	struct kvr_store *s = &self->s;
+	struct kvstash_put e;
+
+	kvr_store_make(_metadata, s, KVR_MB(4), NULL);
+	ASSERT_EQ(0, sst_add(s->fd, &sst_small, 202).res);
+	for (unsigned int i = 0; i < g.members; i++) {
+		struct sst_key k = sst_nth(&sst_small, 100 + i);
+
+		sst_prep(&e, &sst_small, &k, buf);
+		kvstash_prep_put_group(&e, &g.key, sizeof(g.key), i, g.members, g.flags);
+		ASSERT_EQ(0, kvt_put_one(s->fd, &e).res);
+	}
+	KVT_OK(grp_pin(s->fd, &g, KVSTASH_PIN_SOFT));
+	KVT_OK(sst_put_some(s->fd, &sst_small, 10, 10, buf));
+	EXPECT_EQ(3ULL << 8, sst_those(s->fd, &sst_small, 10, 10));
+	KVT_OK(grp_pin(s->fd, &g, KVSTASH_PIN_NONE));
+	KVT_OK(sst_put_some(s->fd, &sst_small, 30, 1, buf));
+	EXPECT_EQ(0, sst_those(s->fd, &sst_small, 100, 64));
+	EXPECT_EQ(3ULL << 8, sst_those(s->fd, &sst_small, 10, 10));
+	EXPECT_EQ(3, sst_figures(s->fd, &sst_small).used);
+}
+
 /* A group with what descends from it is no leaf: it stays, and so does its state. */
 TEST_F(store, I9_group_with_children_keeps_its_state)
 {
