@@ -136,12 +136,24 @@ u32 kvs_group_mismatch(const struct kvs_object *group, const struct kvs_identity
 	return 0;
 }
 
-bool kvs_group_index_taken(struct kvs_object *group, unsigned int index)
+/**
+ * kvs_group_index_taken() - does a member have an index?
+ * @group:   with a reference
+ * @index:   of it
+ * @changes: out: kvs_group.changes
+ *
+ * If it does at two moments with the same @changes, it is one and the same member,
+ * and was in the index of keys all the while.
+ *
+ * Return: false, too, if the group is going.
+ */
+bool kvs_group_index_taken(struct kvs_object *group, unsigned int index, u32 *changes)
 {
 	bool taken;
 
 	spin_lock(&group->lock);
-	taken = test_bit(index, group->group->taken);
+	taken = group->state != KVS_DYING && test_bit(index, group->group->taken);
+	*changes = group->group->changes;
 	spin_unlock(&group->lock);
 	return taken;
 }

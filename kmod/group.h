@@ -62,7 +62,7 @@ int kvs_group_get(const struct kvs_identity *id, struct kvs_object **out,
 u32 kvs_group_mismatch(const struct kvs_object *group, const struct kvs_identity *id,
 		       u64 *detail);
 int kvs_group_join(struct kvs_object *obj);
-bool kvs_group_index_taken(struct kvs_object *group, unsigned int index);
+bool kvs_group_index_taken(struct kvs_object *group, unsigned int index, u32 *changes);
 void kvs_group_open(struct kvs_object *group);
 void kvs_group_attached(struct kvs_object *group);
 bool kvs_group_member_done(struct kvs_object *obj, struct hlist_head *done);

@@ -176,6 +176,7 @@ static void write_discard(struct kvs_write *write, struct kvs_object *obj)
 static int write_parent(const struct kvs_identity *id, struct kvs_object **parent,
 			struct kvs_object **there, struct kvstash_result *r)
 {
+	u32 before, after;
 	int ret;
 
 	if (!id->group.len) {
@@ -183,14 +184,16 @@ static int write_parent(const struct kvs_identity *id, struct kvs_object **paren
 		return PTR_ERR_OR_ZERO(*parent);
 	}
 	ret = kvs_group_get(id, parent, r);
-	if (ret || !kvs_group_index_taken(*parent, id->member))
+	if (ret || !kvs_group_index_taken(*parent, id->member, &before))
 		return ret;
-	/* Who has it was in the index before he took it. */
+	/* Who has it was in the index before he took it, and may have gone since. */
 	*there = kvs_index_get(&id->key);
 	if (*there)
 		ret = -EEXIST;
-	else
+	else if (kvs_group_index_taken(*parent, id->member, &after) && after == before)
 		ret = kvs_result(r, -EXDEV, KVSTASH_R_MISMATCH_INDEX, id->member);
+	else
+		ret = -EAGAIN;
 	kvs_object_put(*parent);
 	return ret;
 }

@@ -230,6 +230,62 @@ TEST_F(store, I4_last_of_eight_publishes)
 }
 
 /*
+ * Two processes take one index by one key, and give it up, again and again: each is
+ * told that it has it or that the other is about it, and never that a stranger is.
+ */
+struct again {
+	struct kvr_store *s;
+	unsigned long rounds;
+	__u32 had[2];
+};
+
+static const struct grp again_group = { .key = { 5, 1 }, .len = LEN, .members = 2 };
+
+static int again_rank(void *arg)
+{
+	struct again *t = arg;
+	int fd = kvt_open_ns(t->s->name);
+	struct kvstash_handle h;
+	struct kvstash_result r;
+
+	kvr_pin(my_rank);
+	for (unsigned long round = 0; fd >= 0 && round < t->rounds; round++) {
+		r = grp_reserve(fd, &again_group, 0, 0, &h);
+		if (r.res == -EBUSY && r.reason == KVSTASH_R_IN_FLIGHT)
+			continue;
+		if (r.res)
+			return kvr_say("round %lu: %d reason %u", round, r.res, r.reason);
+		r = kvt_abort1(fd, &h);
+		if (r.res)
+			return kvr_say("abort %lu: %d reason %u", round, r.res, r.reason);
+		t->had[my_rank]++;
+	}
+	return fd < 0;
+}
+
+TEST_F_TIMEOUT(store, index_that_is_given_up_is_nobodys, 300)
+{
+	struct again *t = kvr_shared(sizeof(*t));
+	struct kvr_store *s = &self->s;
+	struct kvstash_handle keeper;
+	pid_t pid[2];
+
+	ASSERT_NE(NULL, t);
+	kvr_store_make(_metadata, s, KVR_MB(4), NULL);
+	*t = (struct again){ .s = s, .rounds = kvt_rounds(200000) };
+	/* so that the group stays */
+	KVT_OK(grp_reserve(s->fd, &again_group, 1, 0, &keeper));
+	for (my_rank = 0; my_rank < 2; my_rank++)
+		pid[my_rank] = kvr_spawn(again_rank, t);
+	for (unsigned int i = 0; i < 2; i++)
+		EXPECT_EQ(0, kvt_wait(pid[i]));
+	TH_LOG("had by %u and %u", t->had[0], t->had[1]);
+	EXPECT_LT(0, t->had[0] + t->had[1]);
+	KVT_OK(kvt_abort1(s->fd, &keeper));
+	EXPECT_EQ(0, kvr_ns(s, "objects"));
+}
+
+/*
  * A group is in the index before it has its place below its parent, and as long as
  * it has no member anyone can remove it. One process puts groups below a page, in one
  * call; the other removes those groups all the while. Each put makes its group anew
