@@ -15,7 +15,7 @@ here=$(dirname "$(realpath "$0")")
 
 usage() { sed -n '3,10s/^# \?//p' "$0" >&2; exit 2; }
 
-flavour=plain nodes=1 mem=2G limit=300 logs=
+flavour=plain nodes=1 mem=2G limit=300 logs= memory=
 while getopts f:n:m:t:o: o; do
 	case $o in
 	f) flavour=$OPTARG;;
@@ -55,8 +55,11 @@ raise_map_limit() {
 # the memory is, and without them each object touched costs a TLB miss.
 mount_memory() {
 	mkdir "$work/mem"
-	mount -t tmpfs -o size=100%,huge=always tmpfs "$work/mem" ||
+	if mount -t tmpfs -o size=100%,huge=always tmpfs "$work/mem"; then
+		memory=$work/mem
+	else
 		echo "no huge pages for the guest's memory: figures will be worse" >&2
+	fi
 }
 
 # Two scripts: the first process makes the root, the other runs in it.
@@ -114,7 +117,8 @@ start_node() {
 	fi
 	# The command's output goes to stdout, the kernel's messages to stderr:
 	# by the early console, then by console 1.
-	TMPDIR=$work/mem timeout -k 10 "$limit" "$dir/linux" mem="$mem" rootfstype=hostfs root=/dev/root hostfs=/ init="$work/init" \
+	# by default the memory is in /dev/shm
+	TMPDIR=${memory:-/dev/shm} timeout -k 10 "$limit" "$dir/linux" mem="$mem" rootfstype=hostfs root=/dev/root hostfs=/ init="$work/init" \
 		stderr=1 console=tty1 con0=null,fd:1 con1=null,fd:2 loglevel=5 panic_on_oops=1 node="$n" kmemleak=on "${net[@]}" \
 		< /dev/null >> "$logs/out$n.log" 2> "$logs/kernel$n.log" &
 	pids+=($!)
