@@ -15,7 +15,7 @@ here=$(dirname "$(realpath "$0")")
 
 usage() { sed -n '3,10s/^# \?//p' "$0" >&2; exit 2; }
 
-flavour=plain nodes=1 mem=2G limit=300 logs= memory=
+flavour=plain nodes=1 mem=2G limit=300 logs='' memory=''
 while getopts f:n:m:t:o: o; do
 	case $o in
 	f) flavour=$OPTARG;;
