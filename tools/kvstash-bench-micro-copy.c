@@ -3,12 +3,13 @@
  * kvstash-bench micro: put and get beside the bare copy and beside memcpy, of pages
  * and of states
  *
- * Each sample moves the same number of bytes three ways, one after the other, in
- * an order that rotates: through kvstash, through the bare module, within user
- * space. All are as cold as each other: the user's side is a ring that is larger
- * than caches are, the store's objects are put in and got out in the order of
- * their making all over the pool, and the bare copy walks a pool of its own in
- * the same steps.
+ * Each sample moves the same number of bytes three ways, one after the other:
+ * through kvstash, through the bare module, within user space. All are as cold as
+ * each other: the user's side is a ring that is larger than caches are, the
+ * store's objects are put in and got out in the order of their making all over
+ * the pool, and the bare copy walks a pool of its own in the same steps. What one
+ * way leaves dirty in the caches is written back in the time of the next, so each
+ * follows each other equally often, and each comes to all places of the ring.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,6 +28,18 @@
 #define SAMPLES_MAX	401
 
 enum way { WAY_STORE, WAY_BARE, WAY_MEMCPY, NR_WAYS };
+
+/* One after the other, and again: each way comes three times after each other. */
+static const enum way orders[][NR_WAYS] = {
+	{ WAY_STORE, WAY_BARE, WAY_MEMCPY },
+	{ WAY_BARE, WAY_MEMCPY, WAY_STORE },
+	{ WAY_MEMCPY, WAY_STORE, WAY_BARE },
+	{ WAY_STORE, WAY_MEMCPY, WAY_BARE },
+	{ WAY_MEMCPY, WAY_BARE, WAY_STORE },
+	{ WAY_BARE, WAY_STORE, WAY_MEMCPY },
+};
+
+#define NR_ORDERS	(sizeof(orders) / sizeof(orders[0]))
 
 /**
  * struct copier - one size of block
@@ -82,7 +95,10 @@ static void copier_init(struct copier *c, struct micro *m, const struct state_la
 	double share = l ? SLOT_SHARE : FILL_SHARE;
 
 	*c = (struct copier){ .m = m, .layout = l, .bytes = bytes, .batch = batch };
+	/* No multiple of the ways, nor of two of them: see orders. */
 	c->slots = RING_BYTES / sample_bytes(c);
+	while (c->slots % 2 == 0 || c->slots % NR_WAYS == 0)
+		c->slots--;
 	if (!m->ring) {
 		m->ring = map_pages(RING_BYTES);
 		m->to = map_pages(RING_BYTES);
@@ -272,7 +288,7 @@ static void measure(struct copier *c, struct row *bare, struct row *mem)
 		double empty = empty_ns(c->m);
 
 		for (int w = 0; w < NR_WAYS; w++) {
-			enum way way = (w + i) % NR_WAYS;
+			enum way way = orders[i % NR_ORDERS][w];
 
 			if (way != WAY_MEMCPY || mem)
 				ns[way] = sample(c, way);
