@@ -84,8 +84,9 @@ static void exists_fill_extra(const struct kvs_extra *extra, struct kvstash_exis
 		memcpy(tag, extra->tag, extra->tag_len);
 }
 
-static void exists_fill(struct kvs_object *obj, struct kvs_view *view,
-			struct kvstash_exists *res, u8 *tag)
+/* Inline: the call alone would be a thirtieth of what EXISTS costs a key. */
+static __always_inline void exists_fill(struct kvs_object *obj, struct kvs_view *view,
+					struct kvstash_exists *res, u8 *tag)
 {
 	u8 state;
 
