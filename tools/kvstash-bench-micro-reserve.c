@@ -17,7 +17,7 @@
 #include "kvstash-bench-micro.h"
 
 #define BATCH		1024
-#define CALL_BYTES	(24U << 20)	/* of parts reserved by one call */
+#define CALL_BYTES	(96U << 20)	/* of parts reserved by one call: 32 of 3 MiB */
 #define SAMPLES		101
 
 struct reserver {
