@@ -357,7 +357,7 @@ static struct kvs_object *bucket_object(struct kvs_index *index, u64 bucket, u32
 	struct kvs_object *obj;
 
 	rcu_read_lock();
-	hlist_for_each_entry_rcu(obj, &index->buckets[bucket], hash_node) {
+	hlist_for_each_entry_rcu(obj, kvs_index_bucket(index, bucket), hash_node) {
 		if (skip)
 			skip--;
 		else if (refcount_inc_not_zero(&obj->refs))

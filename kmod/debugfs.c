@@ -103,7 +103,7 @@ static int size_histogram_show(struct seq_file *m, void *v)
 		memset(sizes, 0, sizeof(sizes));
 		for (i = 0; i <= pool->index->mask; i++) {
 			rcu_read_lock();
-			hlist_for_each_entry_rcu(obj, &pool->index->buckets[i], hash_node)
+			hlist_for_each_entry_rcu(obj, kvs_index_bucket(pool->index, i), hash_node)
 				if (READ_ONCE(obj->bytes))
 					sizes[min(ilog2(READ_ONCE(obj->bytes)), SIZE_STEPS - 1)]++;
 			rcu_read_unlock();
@@ -136,7 +136,7 @@ static int index_load_show(struct seq_file *m, void *v)
 		for (i = 0; i <= pool->index->mask; i++) {
 			len = 0;
 			rcu_read_lock();
-			hlist_for_each_entry_rcu(obj, &pool->index->buckets[i], hash_node)
+			hlist_for_each_entry_rcu(obj, kvs_index_bucket(pool->index, i), hash_node)
 				len++;
 			rcu_read_unlock();
 			chains[min_t(unsigned int, len, CHAIN_STEPS - 1)]++;

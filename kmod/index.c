@@ -9,9 +9,9 @@
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/prefetch.h>
+#include <linux/sched/signal.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
 
 #include "index.h"
 #include "ns.h"
@@ -21,6 +21,42 @@
 
 #define KVS_BUCKETS_MIN	1024
 #define KVS_BUCKETS_MAX	BIT_ULL(31)
+
+static u64 nr_segments(const struct kvs_index *index)
+{
+	return (index->mask >> KVS_SEGMENT_SHIFT) + 1;
+}
+
+static int segments_alloc(struct kvs_index *index, int node)
+{
+	u64 nr = nr_segments(index), i;
+	size_t buckets = min_t(u64, index->mask + 1, KVS_SEGMENT_BUCKETS);
+
+	index->segments = kvcalloc(nr, sizeof(*index->segments), GFP_KERNEL);
+	if (!index->segments)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		index->segments[i] = kvzalloc_node(buckets * sizeof(**index->segments), GFP_KERNEL,
+						   node);
+		if (!index->segments[i])
+			return -ENOMEM;
+		cond_resched();
+	}
+	return 0;
+}
+
+static void segments_free(struct kvs_index *index)
+{
+	u64 i;
+
+	for (i = 0; index->segments && i < nr_segments(index); i++) {
+		kvfree(index->segments[i]);
+		cond_resched();
+	}
+	kvfree(index->segments);
+}
 
 /**
  * kvs_index_create() - make an index
@@ -39,16 +75,14 @@ struct kvs_index *kvs_index_create(u64 objects, int node)
 		return NULL;
 	index->mask = nr - 1;
 	index->hash_mask = kvs_hash_bits >= 64 ? U64_MAX : BIT_ULL(kvs_hash_bits) - 1;
-	/* vmalloc: kvmalloc would refuse tables above 2 GiB */
-	index->buckets = vzalloc_node(nr * sizeof(*index->buckets), node);
-	if (!index->buckets)
+	if (segments_alloc(index, node))
 		goto err;
 	if (alloc_bucket_spinlocks(&index->locks, &index->lock_mask, min(nr, 16384ULL), 64,
 				   GFP_KERNEL))
 		goto err;
 	return index;
 err:
-	vfree(index->buckets);
+	segments_free(index);
 	kfree(index);
 	return NULL;
 }
@@ -58,7 +92,7 @@ void kvs_index_destroy(struct kvs_index *index)
 	if (!index)
 		return;
 	free_bucket_spinlocks(index->locks);
-	vfree(index->buckets);
+	segments_free(index);
 	kfree(index);
 }
 

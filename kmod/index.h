@@ -3,6 +3,7 @@
 #ifndef KVS_INDEX_H
 #define KVS_INDEX_H
 
+#include <linux/bits.h>
 #include <linux/rculist.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -11,16 +12,24 @@ struct kvs_ns;
 struct kvs_object;
 struct kvs_view;
 
+/*
+ * A segment is as large as what a page table maps at once: from the page allocator
+ * it is in the kernel's direct map, and a walk over random buckets needs few
+ * entries of the TLB; one table by vmalloc() would need one for each 4 KiB.
+ */
+#define KVS_SEGMENT_SHIFT	18
+#define KVS_SEGMENT_BUCKETS	BIT(KVS_SEGMENT_SHIFT)
+
 /**
  * struct kvs_index - the table
- * @buckets:   chains of objects
+ * @segments:  buckets, chains of objects, KVS_SEGMENT_BUCKETS each
  * @mask:      buckets - 1
  * @hash_mask: bits of the hash that are used; all, but in tests of collisions
  * @locks:     bucket locks, shared by buckets
  * @lock_mask: locks - 1
  */
 struct kvs_index {
-	struct hlist_head *buckets;
+	struct hlist_head **segments;
 	u64 mask;
 	u64 hash_mask;
 	spinlock_t *locks;	/* each guards the chains of its buckets */
@@ -58,13 +67,16 @@ void kvs_index_prefetch_object(const struct kvs_key *key);
 
 static inline u64 kvs_index_bytes(const struct kvs_index *index)
 {
-	return (index->mask + 1) * sizeof(*index->buckets) +
+	return (index->mask + 1) * sizeof(**index->segments) +
+	       ((index->mask >> KVS_SEGMENT_SHIFT) + 1) * sizeof(*index->segments) +
 	       ((u64)index->lock_mask + 1) * sizeof(*index->locks);
 }
 
 static inline struct hlist_head *kvs_index_bucket(const struct kvs_index *index, u64 hash)
 {
-	return &index->buckets[hash & index->mask];
+	u64 nr = hash & index->mask;
+
+	return &index->segments[nr >> KVS_SEGMENT_SHIFT][nr & (KVS_SEGMENT_BUCKETS - 1)];
 }
 
 #endif /* KVS_INDEX_H */

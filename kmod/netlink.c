@@ -743,7 +743,7 @@ static int dump_bucket(struct sk_buff *skb, struct netlink_callback *cb, struct 
 	int ret = 0;
 
 	rcu_read_lock();
-	hlist_for_each_entry_rcu(obj, &index->buckets[d->bucket], hash_node) {
+	hlist_for_each_entry_rcu(obj, kvs_index_bucket(index, d->bucket), hash_node) {
 		if (at++ < d->skip)
 			continue;
 		if (obj_matches(d, obj))

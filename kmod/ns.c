@@ -184,7 +184,7 @@ static void ns_empty(struct kvs_ns *ns)
 
 	while (i <= index->mask && atomic64_read(&ns->objects)) {
 		rcu_read_lock();
-		hlist_for_each_entry_rcu(obj, &index->buckets[i], hash_node)
+		hlist_for_each_entry_rcu(obj, kvs_index_bucket(index, i), hash_node)
 			if (obj->ns == ns && READ_ONCE(obj->state) != KVS_DYING &&
 			    refcount_inc_not_zero(&obj->refs))
 				break;
