@@ -81,7 +81,7 @@ static void leaf_insert(struct kvs_ns *ns, struct kvs_object *obj)
 	enum kvs_leaf_tree tree = leaf_tree(obj);
 	struct kvs_leaves *leaves = &ns->leaves[tree];
 	struct rb_node **link = &leaves->root.rb_root.rb_node, *parent = NULL;
-	bool leftmost = true;
+	bool leftmost = true, rightmost = true;
 
 	obj->stamp = READ_ONCE(obj->used);
 	/* Nearly always it is the newest: no walk. */
@@ -94,6 +94,7 @@ static void leaf_insert(struct kvs_ns *ns, struct kvs_object *obj)
 		parent = *link;
 		if (obj->stamp < leaf_entry(parent)->stamp) {
 			link = &parent->rb_left;
+			rightmost = false;
 		} else {
 			link = &parent->rb_right;
 			leftmost = false;
@@ -101,7 +102,7 @@ static void leaf_insert(struct kvs_ns *ns, struct kvs_object *obj)
 	}
 	rb_link_node(&obj->leaf, parent, link);
 	rb_insert_color_cached(&obj->leaf, &leaves->root, leftmost);
-	if (!rb_next(&obj->leaf))
+	if (rightmost)
 		leaves->newest = &obj->leaf;
 	obj->listed = tree + 1;
 	ns->nr_leaves++;
