@@ -6,7 +6,8 @@
 #   make check      boots a kernel and runs the tests there: K=6.1, 6.12, debug,
 #                   native, smp; T=REGEX picks tests (see selftests/README.md)
 #   make demo       a tour in a virtual machine
-#   make replay     replays a request trace: TRACE=FILE POOL_PERCENT=N
+#   make replay     replays a request trace: TRACE=FILE POOL_PERCENT=N, and what
+#                   tools/replay.sh lists; MEM=6G of memory
 #   make hybrid     the same by engines that need a state to resume, too
 #   make bench      measures; writes build/bench.json; MEM=6G of memory
 #   make torture    the long tests: SECONDS=600 OBSERVATIONS=10000000 K=
@@ -96,10 +97,14 @@ demo:
 	scripts/install-deps.sh build vm
 	selftests/run-in.sh -K 6.12 env TRACE=$(abspath $(TRACE)) tools/demo.sh
 
+# What of it is set, here or in the environment: a bed has an environment of its own.
+replay_settings := BLOCK_BYTES WORKERS SLOTS ROWS ROW_BYTES REPLAY_ARGS
+
 replay hybrid:
 	@scripts/install-deps.sh build uml
-	@selftests/run-in.sh -K native env ENGINE=$@ TRACE=$(abspath $(TRACE)) \
-		POOL_PERCENT=$(POOL_PERCENT) tools/replay.sh
+	@selftests/run-in.sh -K native -m $(MEM) env ENGINE=$@ TRACE=$(abspath $(TRACE)) \
+		POOL_PERCENT=$(POOL_PERCENT) \
+		$(foreach v,$(replay_settings),$(if $($v),'$v=$($v)')) tools/replay.sh
 
 bench:
 	scripts/install-deps.sh build uml
