@@ -29,8 +29,10 @@
 
 enum way { WAY_STORE, WAY_BARE, WAY_MEMCPY, NR_WAYS };
 
+#define NR_ORDERS	6
+
 /* One after the other, and again: each way comes three times after each other. */
-static const enum way orders[][NR_WAYS] = {
+static const enum way orders[NR_ORDERS][NR_WAYS] = {
 	{ WAY_STORE, WAY_BARE, WAY_MEMCPY },
 	{ WAY_BARE, WAY_MEMCPY, WAY_STORE },
 	{ WAY_MEMCPY, WAY_STORE, WAY_BARE },
@@ -38,8 +40,6 @@ static const enum way orders[][NR_WAYS] = {
 	{ WAY_MEMCPY, WAY_BARE, WAY_STORE },
 	{ WAY_BARE, WAY_STORE, WAY_MEMCPY },
 };
-
-#define NR_ORDERS	(sizeof(orders) / sizeof(orders[0]))
 
 /**
  * struct copier - one size of block
