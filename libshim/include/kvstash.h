@@ -140,7 +140,9 @@ void kvstash_last_refusal(const struct kvstash *c, unsigned int *reason,
  * @n is 1 to KVSTASH_BATCH_MAX. Return: the entries that were carried out, with
  * or without success; fewer than @n only after a signal, and then the rest say
  * KVSTASH_R_INTERRUPTED. A negative errno if the call as a whole failed, with
- * the reason in kvstash_last_refusal().
+ * the reason in kvstash_last_refusal(). If that is for what was found on the way,
+ * such as entries that can't be read, those before may have been carried out:
+ * kvstash_put_all() and its like say how many.
  */
 
 /** kvstash_put() - copy parts in and commit them */

@@ -14,22 +14,23 @@ unsigned int kvstash_chunk(size_t left)
 int kvstash_batch_all(struct kvstash *c, unsigned long cmd, void *entries,
 		      size_t n, unsigned int stride, size_t *done)
 {
+	unsigned int some;
 	char *p = entries;
 	size_t i = 0;
 	int ret = 0;
 
 	kvstash_refused(c, KVSTASH_R_OK, 0);
 	while (i < n) {
-		ret = kvstash_batch_call(c, cmd, p + i * stride,
-					 kvstash_chunk(n - i), stride);
-		if (ret > 0)
-			i += (unsigned int)ret;
-		else if (ret < 0 && ret != -EINTR)
+		ret = kvstash_batch_some(c, cmd, p + i * stride,
+					 kvstash_chunk(n - i), stride, &some);
+		/* of a call that fails, those before what it failed for */
+		i += some;
+		if (ret && ret != -EINTR)
 			break;
 	}
 	if (done)
 		*done = i;
-	return ret < 0 ? ret : 0;
+	return ret;
 }
 
 int kvstash_put_all(struct kvstash *c, struct kvstash_put *e, size_t n,

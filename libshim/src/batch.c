@@ -20,8 +20,8 @@ static_assert(sizeof(struct kvstash_keys) == 104, "KVSTASH_0.3");
 static_assert(sizeof(struct kvstash_query) == 96, "KVSTASH_0.1");
 static_assert(sizeof(struct kvstash_candidate) == 56, "KVSTASH_0.3");
 
-int kvstash_batch_call(struct kvstash *c, unsigned long cmd, void *entries,
-		       unsigned int n, unsigned int stride)
+int kvstash_batch_some(struct kvstash *c, unsigned long cmd, void *entries,
+		       unsigned int n, unsigned int stride, unsigned int *done)
 {
 	struct kvstash_batch b = {
 		.size = sizeof(b),
@@ -31,11 +31,19 @@ int kvstash_batch_call(struct kvstash *c, unsigned long cmd, void *entries,
 	};
 	int ret = kvstash_call(c, cmd, &b);
 
-	if (ret) {
+	if (ret)
 		kvstash_refused(c, b.reason, b.field);
-		return ret;
-	}
-	return (int)b.done;
+	*done = b.done;
+	return ret;
+}
+
+int kvstash_batch_call(struct kvstash *c, unsigned long cmd, void *entries,
+		       unsigned int n, unsigned int stride)
+{
+	unsigned int done;
+	int ret = kvstash_batch_some(c, cmd, entries, n, stride, &done);
+
+	return ret ? ret : (int)done;
 }
 
 int kvstash_put(struct kvstash *c, struct kvstash_put *e, unsigned int n)

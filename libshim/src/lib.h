@@ -19,6 +19,13 @@ int kvstash_call(struct kvstash *c, unsigned long cmd, void *arg);
 /* Keep why a call of this thread failed. */
 void kvstash_refused(const struct kvstash *c, __u32 reason, __u32 field);
 
+/*
+ * One call of a batch whose entries have @stride bytes: 0 or a negative errno. In
+ * either case @done gets the entries that were carried out.
+ */
+int kvstash_batch_some(struct kvstash *c, unsigned long cmd, void *entries,
+		       unsigned int n, unsigned int stride, unsigned int *done);
+
 /* One call of a batch whose entries have @stride bytes, as kvstash_put(). */
 int kvstash_batch_call(struct kvstash *c, unsigned long cmd, void *entries,
 		       unsigned int n, unsigned int stride);

@@ -43,7 +43,7 @@ void check_str(const char *a, const char *b, const char *what,
  * @carried: entries carried out so far
  * @visible: keys below this number are there
  * @old:     entries and results are those of version 0.1
- * @partly:  keys that the call which fails carries out before
+ * @partly:  keys or entries that the call which fails carries out before
  * @leased:  leases given out
  * @released: of these released
  * @pin:     what the last PIN asked for

@@ -66,9 +66,23 @@ static int begin_call(unsigned int count, __u32 *reason, __u32 *field)
 	return (int)count;
 }
 
-static int do_batch(unsigned int size, struct kvstash_batch *b)
+/* The first @ran of them; the rest did not run. */
+static void carry_out(struct kvstash_batch *b, unsigned int size, unsigned int ran)
 {
 	char *p = (char *)(uintptr_t)b->entries;
+
+	for (unsigned int i = 0; i < b->count; i++) {
+		struct kvstash_result *r = (void *)(p + (size_t)i * size);
+
+		r->res = i < ran ? 0 : -EINTR;
+		r->reason = r->res ? KVSTASH_R_INTERRUPTED : KVSTASH_R_OK;
+		r->detail = r->res ? 0 : ++fake.carried;
+	}
+	b->done = ran;
+}
+
+static int do_batch(unsigned int size, struct kvstash_batch *b)
+{
 	int n;
 
 	if (b->size != sizeof(*b) || b->flags || b->stride != size)
@@ -79,17 +93,8 @@ static int do_batch(unsigned int size, struct kvstash_batch *b)
 		return fail(EINVAL);
 	}
 	n = begin_call(b->count, &b->reason, &b->field);
-	if (n < 0)
-		return n;
-	for (unsigned int i = 0; i < b->count; i++) {
-		struct kvstash_result *r = (void *)(p + (size_t)i * size);
-
-		r->res = i < (unsigned int)n ? 0 : -EINTR;
-		r->reason = r->res ? KVSTASH_R_INTERRUPTED : KVSTASH_R_OK;
-		r->detail = r->res ? 0 : ++fake.carried;
-	}
-	b->done = (__u32)n;
-	return 0;
+	carry_out(b, size, n < 0 ? fake.partly : (unsigned int)n);
+	return n < 0 ? n : 0;
 }
 
 static int do_release(struct kvstash_batch *b)
