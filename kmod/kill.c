@@ -284,15 +284,16 @@ void kvs_object_kill_tree(struct kvs_object *root, enum kvs_kill_why why)
  * kvs_object_remove() - remove an object on request
  * @obj: with a reference of the caller's
  *
- * Return: 0; -EBUSY if a living client is filling it; -ENOENT if another
- * request was first. It is hidden in any case but the second.
+ * Return: 0; -EBUSY if a living client is filling it, also if it is a plain group
+ * that shows members meanwhile; -ENOENT if another request was first. It is hidden
+ * in any case but the second.
  */
 int kvs_object_remove(struct kvs_object *obj)
 {
 	int ret = 0;
 
 	spin_lock(&obj->lock);
-	if (obj->state == KVS_FILLING && !object_idle(obj))
+	if (kvs_object_fills(obj) && !object_idle(obj))
 		ret = -EBUSY;
 	else if (obj->state == KVS_DYING || (obj->flags & KVS_OBJ_REMOVING))
 		ret = -ENOENT;

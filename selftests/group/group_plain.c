@@ -261,6 +261,47 @@ TEST_F(store, I4_I5_remove_of_a_filling_group)
 	}
 }
 
+static void expect_plain_members(struct __test_metadata *_metadata, int fd, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		KVT_OK(grp_get(fd, &plain, i, buf));
+}
+
+/* A plain group shows its members meanwhile: what a living client fills stays all the same. */
+TEST_F(store, I5_remove_of_a_plain_group_that_is_filled)
+{
+	struct kvt_ns_args ns = { .incomplete_ms = 0x7fffffff };
+	struct kvr_store *s = &self->s;
+	struct kvstash_handle h;
+	int fd;
+
+	kvr_store_make(_metadata, s, KVR_MB(4), &ns);
+	for (unsigned int put = 0; put < 3; put++) {
+		fd = kvt_open_ns(s->name);
+		ASSERT_LE(0, fd);
+		KVT_OK(grp_put_some(fd, &plain, 0, put, buf));
+		KVT_OK(grp_reserve(fd, &plain, 3, 0, &h));
+		KVT_EXPECT(EBUSY, KVSTASH_R_IN_FLIGHT, grp_remove(s->fd, &plain));
+		KVT_EXPECT(EBUSY, KVSTASH_R_IN_FLIGHT, grp_remove(fd, &plain));
+		for (unsigned int i = 0; i < put; i++)
+			KVT_EXPECT(EBUSY, KVSTASH_R_IN_FLIGHT,
+				   grp_remove_member(s->fd, &plain, i, 0));
+		expect_plain_members(_metadata, s->fd, put);
+		KVT_OK(kvt_write1(fd, &h, 0, buf, LEN));
+		KVT_OK(kvt_commit1(fd, &h));
+		/* none is in flight now, but others are to come */
+		KVT_EXPECT(EBUSY, KVSTASH_R_IN_FLIGHT, grp_remove(s->fd, &plain));
+		/* one that is visible can go by itself */
+		KVT_OK(grp_remove_member(s->fd, &plain, 3, KVSTASH_KEYS_MEMBER));
+		close(fd);
+		if (put) {
+			KVT_OK(grp_remove(s->fd, &plain));
+			grp_expect_gone(_metadata, s->fd, &plain, buf);
+		}
+		EXPECT_EQ(0, kvr_ns(s, "objects"));
+	}
+}
+
 /* Plain groups are evicted wholly, too. */
 TEST_F(store, I9_plain_group_is_evicted_wholly)
 {
