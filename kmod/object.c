@@ -84,9 +84,10 @@ size_t kvs_object_meta(const struct kvs_object *obj)
 
 static int object_alloc_extra(struct kvs_object *obj, const struct kvs_identity *id)
 {
+	bool rooted = obj->flags & KVS_OBJ_ROOTED;
 	struct kvs_extra *extra;
 
-	if (!id->manifest && !id->tag_len && !id->ttl_ms && !id->layout)
+	if (likely(!id->manifest && !id->tag_len && !id->ttl_ms && !id->layout && !rooted))
 		return 0;
 	extra = kzalloc(struct_size(extra, tag, id->tag_len), GFP_KERNEL);
 	if (!extra)
@@ -100,6 +101,8 @@ static int object_alloc_extra(struct kvs_object *obj, const struct kvs_identity 
 		kvs_layout_enter(id->layout);
 		extra->layout = id->layout;
 	}
+	if (rooted)
+		extra->root = id->parent.hash;
 	extra->ttl_ms = id->ttl_ms;
 	extra->tag_len = id->tag_len;
 	memcpy(extra->tag, id->tag, id->tag_len);
@@ -136,8 +139,16 @@ static int object_alloc_rest(struct kvs_object *obj, const struct kvs_identity *
 	return -ENOMEM;
 }
 
+/* KVS_OBJ_* that follow from what is named, and whether the parent is there. */
+static u8 object_flags(const struct kvs_identity *id, const struct kvs_object *parent)
+{
+	if (id->group.len)
+		return KVS_OBJ_MEMBER | (id->flags & KVS_OBJ_NO_LINGER);
+	return id->flags | (id->parent.len && !parent ? KVS_OBJ_ROOTED : 0);
+}
+
 /* An object of @id that is being filled, with the index's reference, or NULL. */
-static struct kvs_object *object_alloc(const struct kvs_identity *id)
+static struct kvs_object *object_alloc(const struct kvs_identity *id, struct kvs_object *parent)
 {
 	struct kvs_object *obj;
 
@@ -152,7 +163,8 @@ static struct kvs_object *object_alloc(const struct kvs_identity *id)
 	obj->state = KVS_FILLING;
 	obj->nr_parts = id->parts;
 	obj->index = id->member;
-	obj->flags = id->flags;
+	obj->flags = object_flags(id, parent);
+	obj->parent = parent;
 	refcount_set(&obj->refs, 1);
 	spin_lock_init(&obj->lock);
 	INIT_LIST_HEAD(&obj->idle);
@@ -187,17 +199,12 @@ int kvs_object_make(const struct kvs_identity *id, struct kvs_object *parent,
 		kvs_object_put(parent);
 		return ret;
 	}
-	obj = object_alloc(id);
+	obj = object_alloc(id, parent);
 	if (!obj) {
 		atomic64_dec(&ns->objects);
 		kvs_object_put(parent);
 		return kvs_result(r, -ENOMEM, KVSTASH_R_NO_MEMORY, 0);
 	}
-	obj->parent = parent;
-	if (id->group.len)
-		obj->flags = KVS_OBJ_MEMBER | (id->flags & KVS_OBJ_NO_LINGER);
-	else if (id->parent.len && !parent)
-		obj->flags |= KVS_OBJ_ROOTED;
 	if (kvs_object_is_group(obj))
 		atomic64_inc(&ns->filling);
 	percpu_counter_add(&ns->pool->meta_bytes, kvs_object_meta(obj));
@@ -426,8 +433,9 @@ bool kvs_object_parent_differs(const struct kvs_object *obj, const struct kvs_ke
 {
 	const struct kvs_object *parent = obj->parent;
 
+	/* Its key is not kept; a tenant can't compute another of the same hash. */
 	if (obj->flags & KVS_OBJ_ROOTED)
-		return !key->len;
+		return !key->len || obj->extra->root != key->hash;
 	if (!parent)
 		return key->len;
 	return parent->key_len != key->len || parent->kind != key->kind ||

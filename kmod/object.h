@@ -74,6 +74,7 @@ struct kvs_timed {
  * @timed:    when its time to live ends
  * @layout:   of a state, with a reference; else NULL
  * @slot:     of a state that is complete: its memory, under the object's lock
+ * @root:     of a ROOTED object: hash of the parent that it names and that was missing
  * @ttl_ms:   time to live, 0: no end
  * @manifest: digest, or zeros
  * @has_manifest: @manifest is meant
@@ -84,6 +85,7 @@ struct kvs_extra {
 	struct kvs_timed timed;
 	struct kvs_layout *layout;
 	struct kvs_slot *slot;
+	u64 root;
 	u32 ttl_ms;
 	u8 manifest[KVSTASH_DIGEST_LEN];
 	bool has_manifest;

@@ -629,6 +629,45 @@ TEST_F(store, I9_missing_parent_is_refused_or_starts_a_chain)
 }
 
 /*
+ * The parent that was missing is part of the identity all the same: who adds a part
+ * names it, too, whether it has come meanwhile or not.
+ */
+TEST_F(store, I9_root_keeps_the_name_of_its_parent)
+{
+	struct kvr_key keys[3] = { { 7, 0 }, { 7, 1 }, { 7, 2 } };
+	struct kvr_obj o = { .key = { 7, 3 }, .len = 5000, .parts = 2, .parent = &keys[0] };
+	struct kvr_obj there = { .key = keys[1], .len = 5000, .parts = 1 };
+	struct kvr_obj late = { .key = keys[0], .len = 5000, .parts = 1 };
+	struct kvr_store *s = &self->s;
+	struct kvstash_put e;
+
+	kvr_store_make(_metadata, s, POOL, NULL);
+	KVT_OK(kvr_put(s->fd, &there, buf));
+	for (unsigned int i = 0; i < 2; i++) {
+		kvr_fill(&o, 0, buf);
+		kvr_prep(&e, &o, 0, buf);
+		e.flags = KVSTASH_PUT_ROOT_IF_NO_PARENT;
+		KVT_OK(kvt_put_one(s->fd, &e));
+		if (i)
+			KVT_OK(kvr_put(s->fd, &late, buf));
+		kvr_fill(&o, 1, buf);
+		for (unsigned int other = 1; other < 4; other++) {
+			o.parent = other < 3 ? &keys[other] : NULL;
+			kvr_prep(&e, &o, 1, buf);
+			for (unsigned int flag = 0; flag < 2; flag++) {
+				e.flags = flag ? KVSTASH_PUT_ROOT_IF_NO_PARENT : 0;
+				KVT_EXPECT(EXDEV, KVSTASH_R_MISMATCH_PARENT,
+					   kvt_put_one(s->fd, &e));
+			}
+		}
+		o.parent = &keys[0];
+		KVT_OK(kvr_put_part(s->fd, &o, 1, buf));
+		KVT_OK(kvr_get(s->fd, &o, buf));
+		KVT_OK(kvr_remove(s->fd, &o));
+	}
+}
+
+/*
  * Two ranks put the parts of children while their parent is put and removed
  * all the time: a part may join an object whose parent has just gone.
  */

@@ -345,7 +345,9 @@ struct kvstash_batch {
 
 /* kvstash_put.flags */
 #define KVSTASH_PUT_ROOT_IF_NO_PARENT	_BITUL(0) /* a missing parent is no error:
-						   * the object starts a chain
+						   * the object starts a chain;
+						   * who adds to it names that
+						   * parent, too
 						   */
 #define KVSTASH_PUT_ATOMIC		_BITUL(1) /* the group is atomic */
 #define KVSTASH_PUT_NO_LINGER		_BITUL(2) /* incomplete, the object and its
