@@ -606,19 +606,72 @@ static bool charge_fits(struct kvs_ns *ns, u64 pages, u64 quota, u64 *missing)
 	return true;
 }
 
+/* Pages of @ns that stay, whatever is evicted. What is pinned may be leased, or a state. */
+static u64 ns_fixed_pages(const struct kvs_ns *ns)
+{
+	s64 slots = atomic64_read(&ns->carved);
+
+	/* What is charged is in @uncarved before: read late, it is never too small. */
+	smp_rmb();
+	slots -= atomic64_read(&ns->uncarved);
+	return max3(slots, (s64)atomic64_read(&ns->pinned), (s64)atomic64_read(&ns->leased));
+}
+
+/* Could there be @pages in the pool if all went that may go? */
+static bool pool_could_hold(struct kvs_pool *pool, u64 pages)
+{
+	struct kvs_ns *ns;
+	u64 fixed = 0;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(ns, &pool->namespaces, list)
+		fixed += ns_fixed_pages(ns);
+	rcu_read_unlock();
+	return pages + fixed <= pool->pages;
+}
+
+static u64 quota_pages(const struct kvs_ns *ns)
+{
+	u64 bytes = READ_ONCE(ns->config.quota_bytes);
+
+	return bytes ? bytes >> KVS_PAGE_SHIFT : S64_MAX;
+}
+
+/**
+ * kvs_reclaim_check() - refuse a part that never fits, before anything is done for it
+ * @ns:    who will be charged
+ * @pages: its pages
+ * @r:     out: why not
+ *
+ * Return: 0 or a negative errno.
+ */
+int kvs_reclaim_check(const struct kvs_ns *ns, u64 pages, struct kvstash_result *r)
+{
+	u64 quota = quota_pages(ns);
+
+	if (pages > ns->pool->pages)
+		return kvs_result(r, -EFBIG, KVSTASH_R_TOO_LARGE,
+				  ns->pool->pages << KVS_PAGE_SHIFT);
+	if (pages > quota)
+		return kvs_result(r, -EDQUOT, KVSTASH_R_QUOTA_BYTES,
+				  (pages - quota) << KVS_PAGE_SHIFT);
+	return 0;
+}
+
 /* Charge @pages to @ns, evicting its own while it would be over its quota. */
 static int charge(struct kvs_ns *ns, u64 pages, unsigned long *left,
 		  struct kvstash_result *r)
 {
-	u64 bytes = READ_ONCE(ns->config.quota_bytes), missing;
-	u64 quota = bytes ? bytes >> KVS_PAGE_SHIFT : S64_MAX;
+	u64 quota = quota_pages(ns), missing;
 	int ret;
 
-	if (pages > quota)
-		return kvs_result(r, -EDQUOT, KVSTASH_R_QUOTA_BYTES,
-				  (pages - quota) << KVS_PAGE_SHIFT);
+	ret = kvs_reclaim_check(ns, pages, r);
+	if (ret)
+		return ret;
 	while (!charge_fits(ns, pages, quota, &missing)) {
-		ret = reclaim_once(ns, true, NULL, left);
+		/* Nothing goes for what can't fit all the same. */
+		ret = pages + ns_fixed_pages(ns) > quota ? -EDQUOT :
+							   reclaim_once(ns, true, NULL, left);
 		if (ret == -EINTR)
 			return kvs_result(r, ret, KVSTASH_R_INTERRUPTED, 0);
 		if (ret)
@@ -655,6 +708,8 @@ int kvs_reclaim_alloc(struct kvs_ns *ns, u64 pages, struct kvs_extents *ext,
 		if (!ret)
 			return 0;
 		if (ret != -ENOSPC)
+			break;
+		if (!direct && !pool_could_hold(pool, pages))
 			break;
 		if (!direct)
 			atomic64_inc(&pool->direct);

@@ -22,6 +22,7 @@ void kvs_evict_list_idle(struct kvs_object *obj);
 void kvs_evict_demote(struct kvs_object *obj);
 void kvs_evict_unlist(struct kvs_object *obj);
 void kvs_evict_relist(struct kvs_object *obj);
+int kvs_reclaim_check(const struct kvs_ns *ns, u64 pages, struct kvstash_result *r);
 int kvs_reclaim_alloc(struct kvs_ns *ns, u64 pages, struct kvs_extents *ext,
 		      struct kvstash_result *r);
 int kvs_reclaim_object(struct kvs_ns *ns, const struct kvs_object *keep,

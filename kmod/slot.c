@@ -66,6 +66,7 @@ static struct kvs_slot *slot_create(struct kvs_layout *layout, struct kvstash_re
 		return NULL;
 	}
 	percpu_counter_add(&ns->pool->meta_bytes, slot_meta(slot));
+	atomic64_sub(layout->slot_pages, &ns->uncarved);
 	atomic64_add(layout->slot_pages, &ns->carving);
 	return slot;
 }
@@ -93,11 +94,13 @@ static int carve_charge(struct kvs_layout *layout, u64 nr, struct kvstash_result
 	    pages > ns->pool->pages - slots_there(layout) * layout->slot_pages)
 		return kvs_result(r, -EFBIG, KVSTASH_R_TOO_LARGE,
 				  ns->pool->pages << KVS_PAGE_SHIFT);
-	if (kvs_ns_charge(&ns->carved, pages, min(limit, quota), &missing))
-		return kvs_result(r, -EDQUOT,
-				  quota < limit ? KVSTASH_R_QUOTA_BYTES : KVSTASH_R_SLOT_QUOTA,
-				  missing << KVS_PAGE_SHIFT);
-	return 0;
+	atomic64_add(pages, &ns->uncarved);
+	if (!kvs_ns_charge(&ns->carved, pages, min(limit, quota), &missing))
+		return 0;
+	atomic64_sub(pages, &ns->uncarved);
+	return kvs_result(r, -EDQUOT,
+			  quota < limit ? KVSTASH_R_QUOTA_BYTES : KVSTASH_R_SLOT_QUOTA,
+			  missing << KVS_PAGE_SHIFT);
 }
 
 /**
@@ -137,6 +140,7 @@ int kvs_slots_carve(struct kvs_layout *layout, u64 nr, struct kvstash_result *r)
 		if (r->reason == KVSTASH_R_NO_SPACE || r->reason == KVSTASH_R_QUOTA_BYTES)
 			r->detail += (nr - got - 1) * layout->slot_pages << KVS_PAGE_SHIFT;
 		atomic64_sub((nr - got) * layout->slot_pages, &ns->carved);
+		atomic64_sub((nr - got) * layout->slot_pages, &ns->uncarved);
 		list_for_each_entry_safe(slot, next, &slots, entry) {
 			atomic64_sub(layout->slot_pages, &ns->carving);
 			slot_destroy(slot, KVS_POOL_IN_FLIGHT);

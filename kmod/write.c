@@ -406,13 +406,13 @@ int kvs_write_begin(struct kvs_client *client, const struct kvs_identity *id,
 		    unsigned int part, u64 len, bool handle, struct kvs_write **out,
 		    struct kvstash_result *r)
 {
-	struct kvs_ns *ns = id->key.ns;
 	struct kvs_write *write;
 	int ret;
 
-	if (kvs_pages(len) > ns->pool->pages)
-		return kvs_result(r, -EFBIG, KVSTASH_R_TOO_LARGE,
-				  ns->pool->pages << KVS_PAGE_SHIFT);
+	/* A state's pages are its slot's. */
+	ret = id->layout ? 0 : kvs_reclaim_check(id->key.ns, kvs_pages(len), r);
+	if (ret)
+		return ret;
 	do {
 		if (fatal_signal_pending(current))
 			return kvs_result(r, -EINTR, KVSTASH_R_INTERRUPTED, 0);

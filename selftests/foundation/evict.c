@@ -126,6 +126,30 @@ TEST_F(store, R57_I10_object_quota)
 	neighbour_end(_metadata, "quota", fd);
 }
 
+/* That a put never fits in bytes is seen before an object goes for the quota of objects. */
+TEST_F(store, I10_refused_for_its_bytes_it_takes_no_objects_place)
+{
+	struct kvt_ns_args quota = { .quota_bytes = 3 * PIECE, .quota_objects = 2 };
+	struct kvr_store *s = &self->s;
+	struct kvr_obj o = piece(3, 0);
+	struct kvstash_handle h;
+	struct kvstash_result r;
+	int fd;
+
+	kvr_store_make(_metadata, s, POOL, NULL);
+	fd = neighbour(_metadata, s, "quota", &quota);
+	put_pieces(_metadata, fd, 2, 0, 2);
+	o.len = 3 * PIECE + 1;
+	r = kvr_put(fd, &o, buf);
+	KVT_EXPECT(EDQUOT, KVSTASH_R_QUOTA_BYTES, r);
+	EXPECT_EQ(KVT_PAGE, r.detail);
+	KVT_EXPECT(EDQUOT, KVSTASH_R_QUOTA_BYTES, kvr_reserve(fd, &o, 0, &h));
+	o.len = POOL + 1;
+	KVT_EXPECT(EFBIG, KVSTASH_R_TOO_LARGE, kvr_put(fd, &o, buf));
+	EXPECT_EQ(2, kvr_count_visible(fd, 2, 0, 2));
+	neighbour_end(_metadata, "quota", fd);
+}
+
 /* Lockdep and the like make every lock larger. */
 static bool debug_kernel(void)
 {

@@ -78,6 +78,46 @@ TEST_F(store, soft_last_hard_never)
 	EXPECT_EQ(KVSTASH_PIN_HARD, pin_of_piece(s->fd, 1, 1));
 }
 
+/*
+ * Pieces 0 to 7 fill the pool, and then the quota in a larger one. What does not fit
+ * beside one that is pinned hard, or leased, is refused, and the others are still
+ * there; a byte less, and they go.
+ */
+static void no_room_beside(struct __test_metadata *_metadata, struct kvr_store *s, bool quota,
+			   bool leased)
+{
+	struct kvr_obj large = { .key = { 2, 0 }, .parts = 1 }, stays = kvl_piece(1, 1);
+	struct kvt_ns_args ns = { .quota_bytes = KVL_POOL };
+	struct kvstash_handle h;
+	struct kvstash_result r;
+
+	kvr_store_make(_metadata, s, quota ? 2 * KVL_POOL : KVL_POOL, quota ? &ns : NULL);
+	KVT_OK(kvl_put_pieces(s->fd, 1, 0, 8, buf));
+	if (leased)
+		KVT_OK(kvl_lease(s->fd, &stays, &h));
+	else
+		KVT_OK(pin(s->fd, &stays, KVSTASH_PIN_HARD));
+	large.len = 7 * KVL_PIECE + 1;
+	r = kvr_put(s->fd, &large, buf);
+	if (quota)
+		KVT_EXPECT(EDQUOT, KVSTASH_R_QUOTA_BYTES, r);
+	else
+		KVT_EXPECT(ENOSPC, KVSTASH_R_NO_SPACE, r);
+	EXPECT_EQ(7 * KVL_PIECE + KVT_PAGE, r.detail);
+	EXPECT_EQ(8, kvr_count_visible(s->fd, 1, 0, 8));
+	EXPECT_EQ(0, kvr_ns(s, "evictions"));
+	large.len = 7 * KVL_PIECE;
+	KVT_OK(kvr_put(s->fd, &large, buf));
+	EXPECT_EQ(1, kvr_count_visible(s->fd, 1, 0, 8));
+	kvr_store_end(_metadata, s);
+}
+
+TEST_F(store, what_does_not_fit_beside_what_stays_evicts_nothing)
+{
+	for (unsigned int i = 0; i < 4; i++)
+		no_room_beside(_metadata, &self->s, i & 1, i & 2);
+}
+
 /* Unpinned it is as any other. */
 TEST_F(store, unpinned_goes_like_any_other)
 {
