@@ -151,6 +151,13 @@ static int index_load_show(struct seq_file *m, void *v)
 }
 DEFINE_SHOW_ATTRIBUTE(index_load);
 
+/* A process gives itself its name: it must not make up columns or lines. */
+static void show_comm(struct seq_file *m, const struct kvs_client *client)
+{
+	seq_escape_mem(m, client->comm, strnlen(client->comm, sizeof(client->comm)),
+		       ESCAPE_OCTAL | ESCAPE_NAP | ESCAPE_APPEND, " \\");
+}
+
 /* One line a client: id, pid, command, namespace, parts reserved by handle. */
 static int clients_show(struct seq_file *m, void *v)
 {
@@ -167,8 +174,9 @@ static int clients_show(struct seq_file *m, void *v)
 			open++;
 		/* Pairs with the release when it is bound. */
 		ns = smp_load_acquire(&client->ns);
-		seq_printf(m, "%llu %d %s %s %u\n", client->id, client->pid, client->comm,
-			   ns ? ns->name : "-", open);
+		seq_printf(m, "%llu %d ", client->id, client->pid);
+		show_comm(m, client);
+		seq_printf(m, " %s %u\n", ns ? ns->name : "-", open);
 	}
 	mutex_unlock(&kvs_clients_mutex);
 	return 0;
@@ -198,9 +206,10 @@ static int leases_show(struct seq_file *m, void *v)
 	mutex_lock(&kvs_clients_mutex);
 	list_for_each_entry(client, &kvs_clients, list) {
 		for (seq = 0; (obj = next_lease(client, &seq)); seq++) {
-			seq_printf(m, "%d %s %s %u %*phN %llu %llu\n", client->pid, client->comm,
-				   obj->ns->name, obj->kind, min_t(int, obj->key_len, 64),
-				   obj->key, (u64)seq, obj->bytes);
+			seq_printf(m, "%d ", client->pid);
+			show_comm(m, client);
+			seq_printf(m, " %s %u %*phN %llu %llu\n", obj->ns->name, obj->kind,
+				   min_t(int, obj->key_len, 64), obj->key, (u64)seq, obj->bytes);
 			kvs_object_put(obj);
 			cond_resched();
 		}

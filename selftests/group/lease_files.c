@@ -6,6 +6,8 @@
  */
 #include "lease.h"
 
+#include <sys/prctl.h>
+
 #define LEN	200000U
 
 static char buf[KVL_POOL];
@@ -216,13 +218,15 @@ TEST_F(leased, a_client_that_only_reads)
 	close(fd);
 }
 
-/* How many lines of debugfs have @text in them. */
-static unsigned int lines_with(const char *text)
+/* How often @text is in a file of debugfs. */
+static unsigned int lines_with(const char *file, const char *text)
 {
 	static char all[1 << 16];
 	unsigned int n = 0;
+	char path[64];
 
-	if (kvt_slurp("/sys/kernel/debug/kvstash/leases", all, sizeof(all)) < 0)
+	snprintf(path, sizeof(path), "/sys/kernel/debug/kvstash/%s", file);
+	if (kvt_slurp(path, all, sizeof(all)) < 0)
 		return ~0U;
 	for (const char *p = all; (p = strstr(p, text)); p++)
 		n++;
@@ -245,18 +249,37 @@ TEST_F(leased, debugfs_lists_leases)
 	hex_of(&self->o.key, hex);
 	snprintf(pid, sizeof(pid), "%d ", getpid());
 	snprintf(end, sizeof(end), " %llu\n", kvr_size(&self->o));
-	EXPECT_EQ(1, lines_with(hex));
-	EXPECT_EQ(1, lines_with(end));
-	EXPECT_LE(1, lines_with(pid));
-	EXPECT_EQ(1, lines_with(self->s.name));
+	EXPECT_EQ(1, lines_with("leases", hex));
+	EXPECT_EQ(1, lines_with("leases", end));
+	EXPECT_LE(1, lines_with("leases", pid));
+	EXPECT_EQ(1, lines_with("leases", self->s.name));
 	KVT_OK(kvl_lease(self->s.fd, &self->o, &h));
-	EXPECT_EQ(2, lines_with(hex));
+	EXPECT_EQ(2, lines_with("leases", hex));
 	KVT_OK(kvr_remove(self->s.fd, &self->o));
-	EXPECT_EQ(2, lines_with(hex));
+	EXPECT_EQ(2, lines_with("leases", hex));
 	KVT_OK(kvt_release1(self->s.fd, &h));
-	EXPECT_EQ(1, lines_with(hex));
+	EXPECT_EQ(1, lines_with("leases", hex));
 	KVT_OK(kvt_release1(self->s.fd, &self->h));
-	EXPECT_EQ(0, lines_with(hex));
+	EXPECT_EQ(0, lines_with("leases", hex));
+}
+
+/* Who names himself so makes up no line and no column: it is all in one, escaped. */
+TEST_F(leased, name_of_a_process_is_escaped)
+{
+	struct kvstash_handle h;
+	char was[16];
+	int fd;
+
+	ASSERT_EQ(0, prctl(PR_GET_NAME, was));
+	ASSERT_EQ(0, prctl(PR_SET_NAME, "a\n9 8\\\033\377z"));
+	fd = kvt_open_ns(self->s.name);
+	ASSERT_EQ(0, prctl(PR_SET_NAME, was));
+	ASSERT_LE(0, fd);
+	KVT_OK(kvl_lease(fd, &self->o, &h));
+	EXPECT_EQ(2, lines_with("leases", "\n"));
+	EXPECT_EQ(1, lines_with("leases", " a\\0129\\0408\\134\\033\\377z "));
+	EXPECT_EQ(1, lines_with("clients", " a\\0129\\0408\\134\\033\\377z "));
+	close(fd);
 }
 
 /* A namespace with a leased object, and its pool, can't go: its client is there. */
