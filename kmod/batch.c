@@ -70,6 +70,18 @@ int kvs_refuse(void __user *arg, size_t reason_at, u32 reason, size_t field_at, 
 	return ret;
 }
 
+/**
+ * kvs_probe() - see that an answer can be written, before anything is done
+ * @arg:     user address of the argument
+ * @done_at: offset of a member of it that is output alone
+ *
+ * Return: 0 or -EFAULT.
+ */
+int kvs_probe(void __user *arg, size_t done_at)
+{
+	return put_user(0, (u32 __user *)(arg + done_at));
+}
+
 static int batch_refuse(void __user *arg, u32 reason, u32 field, int ret)
 {
 	return kvs_refuse(arg, offsetof(struct kvstash_batch, reason), reason,
@@ -287,6 +299,8 @@ long kvs_batch(struct kvs_client *client, void __user *arg, const struct kvs_bat
 	ret = kvs_client_ready(client, op->rights, &reason);
 	if (ret)
 		return BATCH_REFUSE(arg, reason, size, ret);
+	if (kvs_probe(arg, offsetof(struct kvstash_batch, done)))
+		return -EFAULT;
 
 	/* The largest that slab has: more would cost a call much. */
 	BUILD_BUG_ON(sizeof(*scratch) > 8192);

@@ -107,6 +107,7 @@ extern const struct kvs_batch_op kvs_put_op, kvs_reserve_op, kvs_write_op, kvs_c
 
 long kvs_batch(struct kvs_client *client, void __user *arg, const struct kvs_batch_op *op);
 int kvs_copy_struct(void *dst, size_t ksize, size_t least, void __user *arg, u32 *usize);
+int kvs_probe(void __user *arg, size_t done_at);
 int kvs_refuse(void __user *arg, size_t reason_at, u32 reason, size_t field_at, u32 field,
 	       int ret);
 int kvs_key_copy(struct kvs_key *key, struct kvs_ns *ns, u8 *data, u64 addr, u16 len, u8 kind,

@@ -249,6 +249,8 @@ static long layout_command(struct kvs_client *client, void __user *arg, unsigned
 		if (ret)
 			refuse(&call, 0, ret, reason, 0);
 	}
+	if (!ret)
+		ret = kvs_probe(arg, FIELD(reason));
 	if (!ret) {
 		call.ns = client->ns;
 		ret = run(&call);

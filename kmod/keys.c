@@ -133,7 +133,7 @@ int kvs_keys_begin(struct keys_call *call, struct kvs_client *client, void __use
 	ret = kvs_client_ready(client, rights, &reason);
 	if (ret)
 		return KEYS_REFUSE(call, reason, size, ret);
-	return 0;
+	return kvs_probe(arg, offsetof(struct kvstash_keys, done));
 }
 
 /* How many of @nr keys fit the buffer, and their bytes. Lengths are checked. */

@@ -558,4 +558,27 @@ TEST_F(store, I5_candidates_that_can_not_be_written)
 	expect_same(_metadata, s);
 }
 
+/* Nor do calls about layouts whose argument can only be read do anything. */
+TEST_F(store, layout_that_can_not_be_written)
+{
+	static const unsigned long cmds[] = { KVSTASH_IOC_LAYOUT_ADD, KVSTASH_IOC_LAYOUT_GET,
+					      KVSTASH_IOC_LAYOUT_SET, KVSTASH_IOC_LAYOUT_DEL };
+	struct kvstash_layer layers[64];
+	struct kvr_store *s = &self->s;
+	struct kvstash_layout *ro = kvt_map(KVT_PAGE);
+
+	begin(_metadata, s);
+	ASSERT_NE(NULL, ro);
+	for (unsigned int i = 0; i < KVT_LEN(cmds); i++) {
+		ASSERT_EQ(0, mprotect(ro, KVT_PAGE, PROT_READ | PROT_WRITE));
+		sst_prep_layout(ro, i ? &sst_small : &sst_tied);
+		if (!i)
+			sst_prep_add(ro, &sst_tied, layers, 1);
+		ASSERT_EQ(0, mprotect(ro, KVT_PAGE, PROT_READ));
+		EXPECT_EQ(-EFAULT, kvt_ioctl(s->fd, cmds[i], ro));
+		expect_same(_metadata, s);
+		KVT_EXPECT(ENOENT, KVSTASH_R_LAYOUT_UNKNOWN, sst_drop(s->fd, &sst_tied));
+	}
+}
+
 TEST_HARNESS_MAIN
