@@ -342,11 +342,7 @@ int kvs_key_copy(struct kvs_key *key, struct kvs_ns *ns, u8 *data, u64 addr, u16
 		return kvs_result(r, -EINVAL, KVSTASH_R_KEY_LEN, KVSTASH_KEY_MAX);
 	if (copy_from_user(data, u64_to_user_ptr(addr), len))
 		return kvs_result(r, -EFAULT, KVSTASH_R_KEY_FAULT, 0);
-	key->data = data;
-	key->len = len;
-	key->kind = kind;
-	key->ns = ns;
-	key->hash = kvs_index_hash(ns, kind, data, len);
+	kvs_index_key(key, ns, kind, data, len);
 	return 0;
 }
 

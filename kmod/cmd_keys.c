@@ -142,7 +142,7 @@ static void exists_window(struct keys_call *call, struct kvs_ns *ns, struct keys
 	if (s->tags)
 		memset(s->tags, 0, call->nr * sizeof(s->tags[0]));
 	rcu_read_lock();
-	kvs_keys_prefetch_objects(call, ns, s);
+	kvs_keys_prefetch_objects(call, s);
 	for (i = 0; i < call->nr; i++) {
 		exists_fill(kvs_index_find_in_view(&s->key[i], &s->view), &s->view,
 			    &s->result[i], s->tags ? s->tags[i] : NULL);

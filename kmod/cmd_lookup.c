@@ -43,7 +43,7 @@ static u32 lookup_window(struct keys_call *call, struct kvs_ns *ns, struct keys_
 	u32 i;
 
 	rcu_read_lock();
-	kvs_keys_prefetch_objects(call, ns, s);
+	kvs_keys_prefetch_objects(call, s);
 	for (i = 0; i < call->nr; i++) {
 		struct kvs_object *obj = kvs_index_find_in_view(&s->key[i], &s->view);
 

@@ -97,35 +97,34 @@ void kvs_index_destroy(struct kvs_index *index)
 }
 
 /**
- * kvs_index_hash() - hash a key
+ * kvs_index_key() - fill in a key
+ * @key:  out
  * @ns:   namespace; its secret keeps others from computing collisions
  * @kind: kind of object
- * @data: key
- * @len:  its length
+ * @data: bytes, which stay where they are
+ * @len:  how many
  */
-u64 kvs_index_hash(const struct kvs_ns *ns, u8 kind, const u8 *data, u16 len)
+void kvs_index_key(struct kvs_key *key, struct kvs_ns *ns, u8 kind, const u8 *data, u16 len)
 {
+	const struct kvs_index *index = ns->pool->index;
 	u64 hash = siphash(data, len, &ns->hash_key);
 
+	key->data = data;
+	key->ns = ns;
+	key->len = len;
+	key->kind = kind;
 	/* Kinds differ by comparison; the product only keeps them apart. */
-	hash ^= kind * 0x9e3779b97f4a7c15ULL;
-	return hash & ns->pool->index->hash_mask;
-}
-
-/** kvs_index_prefetch_bucket() - @key will be looked for */
-void kvs_index_prefetch_bucket(const struct kvs_key *key)
-{
-	prefetch(kvs_index_bucket(key->ns->pool->index, key->hash));
+	key->hash = (hash ^ kind * 0x9e3779b97f4a7c15ULL) & index->hash_mask;
+	key->bucket = kvs_index_bucket(index, key->hash);
 }
 
 /** kvs_index_prefetch_object() - @key will be looked for next; its bucket is here */
 void kvs_index_prefetch_object(const struct kvs_key *key)
 {
-	struct hlist_head *bucket = kvs_index_bucket(key->ns->pool->index, key->hash);
 	struct kvs_object *obj;
 
 	rcu_read_lock();
-	obj = hlist_entry_safe(rcu_dereference(hlist_first_rcu(bucket)), struct kvs_object,
+	obj = hlist_entry_safe(rcu_dereference(hlist_first_rcu(key->bucket)), struct kvs_object,
 			       hash_node);
 	if (obj) {
 		prefetch(&obj->hash_node);
@@ -163,8 +162,7 @@ struct kvs_object *kvs_index_find_rcu(const struct kvs_key *key)
 {
 	struct kvs_object *obj;
 
-	hlist_for_each_entry_rcu(obj, kvs_index_bucket(key->ns->pool->index, key->hash),
-				 hash_node)
+	hlist_for_each_entry_rcu(obj, key->bucket, hash_node)
 		if (key_matches(obj, key) && object_lives(obj))
 			return obj;
 	return NULL;
@@ -189,8 +187,7 @@ struct kvs_object *kvs_index_find_viewed(const struct kvs_key *key, const struct
 {
 	struct kvs_object *obj, *found = NULL;
 
-	hlist_for_each_entry_rcu(obj, kvs_index_bucket(key->ns->pool->index, key->hash),
-				 hash_node) {
+	hlist_for_each_entry_rcu(obj, key->bucket, hash_node) {
 		if (!key_matches(obj, key))
 			continue;
 		if (object_viewed(obj, view))
@@ -255,6 +252,7 @@ struct kvs_object *kvs_index_insert(struct kvs_object *obj)
 	struct kvs_key key = {
 		.data = obj->key, .len = obj->key_len, .kind = obj->kind,
 		.ns = obj->ns, .hash = obj->hash,
+		.bucket = kvs_index_bucket(index, obj->hash),
 	};
 	spinlock_t *lock = index_lock(index, obj->hash);
 	struct kvs_object *there;
@@ -263,7 +261,7 @@ struct kvs_object *kvs_index_insert(struct kvs_object *obj)
 	spin_lock(lock);
 	there = object_get(kvs_index_find_rcu(&key));
 	if (!there)
-		hlist_add_head_rcu(&obj->hash_node, kvs_index_bucket(index, obj->hash));
+		hlist_add_head_rcu(&obj->hash_node, key.bucket);
 	spin_unlock(lock);
 	rcu_read_unlock();
 	return there;

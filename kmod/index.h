@@ -4,6 +4,7 @@
 #define KVS_INDEX_H
 
 #include <linux/bits.h>
+#include <linux/prefetch.h>
 #include <linux/rculist.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -38,15 +39,17 @@ struct kvs_index {
 
 /**
  * struct kvs_key - what an object is found by
- * @data: bytes, in kernel memory
- * @ns:   namespace
- * @hash: kvs_index_hash()
- * @len:  bytes of @data
- * @kind: KVSTASH_KIND_*
+ * @data:   bytes, in kernel memory
+ * @ns:     namespace
+ * @bucket: where in the index it belongs
+ * @hash:   of all but @bucket
+ * @len:    bytes of @data
+ * @kind:   KVSTASH_KIND_*
  */
 struct kvs_key {
 	const u8 *data;
 	struct kvs_ns *ns;
+	struct hlist_head *bucket;
 	u64 hash;
 	u16 len;
 	u8 kind;
@@ -54,7 +57,7 @@ struct kvs_key {
 
 struct kvs_index *kvs_index_create(u64 objects, int node);
 void kvs_index_destroy(struct kvs_index *index);
-u64 kvs_index_hash(const struct kvs_ns *ns, u8 kind, const u8 *data, u16 len);
+void kvs_index_key(struct kvs_key *key, struct kvs_ns *ns, u8 kind, const u8 *data, u16 len);
 struct kvs_object *kvs_index_find_rcu(const struct kvs_key *key);
 struct kvs_object *kvs_index_get(const struct kvs_key *key);
 struct kvs_object *kvs_index_find_viewed(const struct kvs_key *key, const struct kvs_view *view);
@@ -62,7 +65,6 @@ struct kvs_object *kvs_index_get_in_view(const struct kvs_key *key, const struct
 struct kvs_object *kvs_index_insert(struct kvs_object *obj);
 void kvs_index_remove(struct kvs_object *obj);
 
-void kvs_index_prefetch_bucket(const struct kvs_key *key);
 void kvs_index_prefetch_object(const struct kvs_key *key);
 
 static inline u64 kvs_index_bytes(const struct kvs_index *index)
@@ -77,6 +79,12 @@ static inline struct hlist_head *kvs_index_bucket(const struct kvs_index *index,
 	u64 nr = hash & index->mask;
 
 	return &index->segments[nr >> KVS_SEGMENT_SHIFT][nr & (KVS_SEGMENT_BUCKETS - 1)];
+}
+
+/** kvs_index_prefetch_bucket() - @key will be looked for */
+static inline void kvs_index_prefetch_bucket(const struct kvs_key *key)
+{
+	prefetch(key->bucket);
 }
 
 #endif /* KVS_INDEX_H */

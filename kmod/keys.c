@@ -184,14 +184,8 @@ int kvs_keys_window(struct keys_call *call, struct kvs_ns *ns, struct keys_scrat
 	if (copy_from_user(s->bytes, u64_to_user_ptr(call->next), bytes))
 		return KEYS_REFUSE(call, KVSTASH_R_KEY_FAULT, keys, -EFAULT);
 	for (i = 0; i < nr; at += s->lens[i], i++) {
-		struct kvs_key *key = &s->key[i];
-
-		key->data = at;
-		key->len = s->lens[i];
-		key->kind = call->hdr.kind;
-		key->ns = ns;
-		key->hash = kvs_index_hash(ns, key->kind, at, key->len);
-		prefetch(kvs_index_bucket(ns->pool->index, key->hash));
+		kvs_index_key(&s->key[i], ns, call->hdr.kind, at, s->lens[i]);
+		kvs_index_prefetch_bucket(&s->key[i]);
 	}
 	call->next += bytes;
 	call->nr = nr;
@@ -201,22 +195,18 @@ int kvs_keys_window(struct keys_call *call, struct kvs_ns *ns, struct keys_scrat
 /**
  * kvs_keys_prefetch_objects() - fetch the objects of a window
  * @call: the call
- * @ns:   namespace
  * @s:    the keys
  *
  * Under RCU: the first of each chain, then the next of those that turned out to be
  * another key's.
  */
-void kvs_keys_prefetch_objects(const struct keys_call *call, const struct kvs_ns *ns,
-			       struct keys_scratch *s)
+void kvs_keys_prefetch_objects(const struct keys_call *call, struct keys_scratch *s)
 {
 	struct hlist_node *node;
 	u32 i, step;
 
 	for (i = 0; i < call->nr; i++) {
-		struct hlist_head *bucket = kvs_index_bucket(ns->pool->index, s->key[i].hash);
-
-		s->at[i] = rcu_dereference(hlist_first_rcu(bucket));
+		s->at[i] = rcu_dereference(hlist_first_rcu(s->key[i].bucket));
 		prefetch(s->at[i]);
 	}
 	for (step = 0; step < KEYS_PREFETCH; step++) {

@@ -60,8 +60,7 @@ int kvs_keys_refuse(struct keys_call *call, u32 reason, u32 field, int ret);
 int kvs_keys_begin(struct keys_call *call, struct kvs_client *client, void __user *arg,
 		   unsigned int rights, u32 flags);
 int kvs_keys_window(struct keys_call *call, struct kvs_ns *ns, struct keys_scratch *s);
-void kvs_keys_prefetch_objects(const struct keys_call *call, const struct kvs_ns *ns,
-			       struct keys_scratch *s);
+void kvs_keys_prefetch_objects(const struct keys_call *call, struct keys_scratch *s);
 int kvs_keys_lease(struct keys_call *call, struct keys_scratch *s, u32 i,
 		   struct kvs_object *obj, struct kvstash_result *r);
 

@@ -114,7 +114,7 @@ enum kvs_leaf_tree {
 /**
  * struct kvs_object - an object
  * @hash_node:  in its chain of the index
- * @hash:       kvs_index_hash() of the key
+ * @hash:       that of its kvs_key
  * @key_len, @kind, @key: the key
  * @state:      enum kvs_state; written under @lock (and the parent's), read by
  *              lookups without
