@@ -97,7 +97,8 @@ int cmd_hold(int argc, char **argv)
 		hold_part(c, argv[optind], i, parts, bytes);
 	printf("holding %s: %zu parts of %zu bytes reserved, the last half written, pid %d\n",
 	       argv[optind], parts, bytes, (int)getpid());
-	fflush(stdout);
+	if (finish(EXIT_OK))
+		exit(EXIT_USAGE);
 	for (;;)
 		pause();
 }

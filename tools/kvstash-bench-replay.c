@@ -206,7 +206,7 @@ static void set_option(struct replay *r, struct replay_options *opt, int o)
 		break;
 	case 'h':
 		printf("%s%s", r->engine->help, help);
-		exit(EXIT_OK);
+		exit(finish(EXIT_OK));
 	default:
 		if (o < ENGINE_OPTION)
 			exit(EXIT_USAGE);

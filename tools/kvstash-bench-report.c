@@ -56,7 +56,8 @@ void report_put(json_t *obj, bool json)
 		putchar('\n');
 	}
 	if (json) {
-		json_dumpf(obj, stdout, JSON_REAL_PRECISION(6));
+		if (json_dumpf(obj, stdout, JSON_REAL_PRECISION(6)) && !ferror(stdout))
+			die("no memory for the result");
 		putchar('\n');
 	}
 	json_decref(obj);

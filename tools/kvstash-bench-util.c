@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "kvstash-bench.h"
+#include "tool-output.h"
 
 static void say(const char *fmt, va_list ap)
 {
@@ -33,6 +34,14 @@ void die(const char *fmt, ...)
 	say(fmt, ap);
 	va_end(ap);
 	exit(EXIT_USAGE);
+}
+
+/* The exit status: @status, unless it says that all is well and output failed. */
+int finish(int status)
+{
+	if (!output_end("kvstash-bench") && !status)
+		return EXIT_USAGE;
+	return status;
 }
 
 /* Zeroed, never NULL. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kvstash-bench.h"
+#include "tool-output.h"
 
 static const struct command {
 	const char *name;
@@ -28,17 +29,19 @@ static void print_commands(FILE *f)
 
 int main(int argc, char **argv)
 {
+	if (!output_begin("kvstash-bench"))
+		return EXIT_USAGE;
 	if (argc < 2) {
 		print_commands(stderr);
 		return EXIT_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
 		print_commands(stdout);
-		return EXIT_OK;
+		return finish(EXIT_OK);
 	}
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
 		if (!strcmp(argv[1], commands[i].name))
-			return commands[i].run(argc - 1, argv + 1);
+			return finish(commands[i].run(argc - 1, argv + 1));
 	warn("no command '%s'", argv[1]);
 	print_commands(stderr);
 	return EXIT_USAGE;

@@ -38,6 +38,7 @@ void unmap_pages(void *p, size_t bytes);
 void *map_shared(size_t bytes);
 __u64 parse_u64(const char *opt, const char *text, __u64 min, __u64 max);
 double parse_percent(const char *opt, const char *text);
+int finish(int status);
 __u64 round_up(__u64 v, __u64 unit);
 
 /* clock: ns since some moment */

@@ -35,7 +35,7 @@ static int wrong_option(struct ctl *ctl, int why)
 static int command_help(const struct ctl *ctl)
 {
 	printf("kvstashctl %s %s\n", ctl->name, ctl->help);
-	exit(CODE_OK);
+	exit(out_end(CODE_OK));
 }
 
 /* Ours, then the command's, then the end. */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "kvstashctl.h"
+#include "tool-output.h"
 
 void out_no_memory(void)
 {
@@ -169,7 +170,8 @@ static void say_title(struct ctl *ctl)
 
 static void dump(const json_t *v)
 {
-	if (json_dumpf(v, stdout, JSON_COMPACT | JSON_ENCODE_ANY))
+	/* of output that failed out_end() tells */
+	if (json_dumpf(v, stdout, JSON_COMPACT | JSON_ENCODE_ANY) && !ferror(stdout))
 		out_no_memory();
 }
 
@@ -186,13 +188,9 @@ void out_item(struct ctl *ctl, json_t *item, out_text text)
 	json_decref(item);
 }
 
-/* Output that did not arrive is a failure, whatever the command did. */
-static int finish(int code)
+int out_end(int code)
 {
-	if (!fflush(stdout) && !ferror(stdout))
-		return code;
-	fprintf(stderr, "kvstashctl: cannot write to standard output\n");
-	return CODE_FAILED;
+	return output_end("kvstashctl") ? code : CODE_FAILED;
 }
 
 int out_list_end(struct ctl *ctl, int code)
@@ -202,7 +200,7 @@ int out_list_end(struct ctl *ctl, int code)
 	else if (!ctl->failed)
 		printf("\n]}\n");
 	ctl->list = NULL;
-	return finish(code);
+	return out_end(code);
 }
 
 int out_doc(struct ctl *ctl, json_t *doc, out_text text, int code)
@@ -214,7 +212,7 @@ int out_doc(struct ctl *ctl, json_t *doc, out_text text, int code)
 		text(ctl, doc);
 	}
 	json_decref(doc);
-	return finish(code);
+	return out_end(code);
 }
 
 /* Operands that a message repeats may be in any encoding: \xNN then. */
@@ -284,7 +282,7 @@ int out_fail(struct ctl *ctl, int err, const char *reason, const char *fmt,
 	va_end(ap);
 	say_error(ctl, err, reason, text);
 	ctl->failed = true;
-	finish(0);
+	out_end(0);
 	return CODE_FAILED;
 }
 
@@ -311,6 +309,6 @@ int out_usage(struct ctl *ctl, const char *fmt, ...)
 		fprintf(stderr, "Try: kvstashctl %s%s--help\n",
 			ctl->name ? ctl->name : "", ctl->name ? " " : "");
 	ctl->failed = true;
-	finish(0);
+	out_end(0);
 	return CODE_USAGE;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kvstashctl.h"
+#include "tool-output.h"
 
 static const struct command {
 	const char *name;
@@ -83,7 +84,7 @@ static int say_help(void)
 	       "Sizes take K, M, G or T (powers of 1024). A fingerprint is up to 64 hex\n"
 	       "digits, zeros follow. A share of the pool is in thousandths, or N%%.\n"
 	       "Exit codes: 0 done, 1 a fact is \"no\", 2 usage, 3 refused or failed.\n");
-	return CODE_OK;
+	return out_end(CODE_OK);
 }
 
 /* How many words of @ctl the name of @cmd takes; 0 if it is another. */
@@ -128,6 +129,8 @@ int main(int argc, char **argv)
 	struct ctl ctl = { .argc = argc, .argv = argv };
 	int code;
 
+	if (!output_begin("kvstashctl"))
+		return CODE_FAILED;
 	/* "+": an option after the command is the command's */
 	switch (arg_option(&ctl, "+", NULL)) {
 	case -1:

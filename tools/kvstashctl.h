@@ -180,9 +180,9 @@ typedef void (*out_text)(const struct ctl *ctl, const json_t *item);
 void out_list(struct ctl *ctl, const char *name, const char *title);
 /* An item, which is used up. */
 void out_item(struct ctl *ctl, json_t *item, out_text text);
-/* Ends the list and returns @code, or CODE_FAILED if output failed. */
+/* Ends the list; returns as out_end(). */
 int out_list_end(struct ctl *ctl, int code);
-/* A document that is no list, used up; returns as out_list_end(). */
+/* A document that is no list, used up; returns as out_end(). */
 int out_doc(struct ctl *ctl, json_t *doc, out_text text, int code);
 
 /*
@@ -195,6 +195,8 @@ int out_fail(struct ctl *ctl, int err, const char *reason, const char *fmt,
 /* Says what is wrong with the command line; returns CODE_USAGE. */
 __printf(2, 3)
 int out_usage(struct ctl *ctl, const char *fmt, ...);
+/* @code, or CODE_FAILED if output failed, whatever the command did; says so. */
+int out_end(int code);
 noreturn void out_no_memory(void);
 
 json_t *out_object(void);

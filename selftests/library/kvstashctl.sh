@@ -1,13 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# kvstashctl against the module: what it prints, its JSON, its exit codes
+# kvstashctl against the module: what it prints, its JSON, its exit codes; and what
+# kvstash-bench says of its command line and output
 #
 # Needs root, the module with a pool of 64 MiB, and KVSTASH_BUILD.
 # kvstash-timeout: 600
 set -u
 
+here=$(dirname "$(realpath "$0")")
 ctl=${KVSTASH_BUILD:?}/tools/kvstashctl
+bench=$KVSTASH_BUILD/tools/kvstash-bench
+trace=$here/../../tools/traces/excerpt.jsonl
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
@@ -30,16 +34,44 @@ ok()
 	fi
 }
 
-# run CODE WORD...: kvstashctl ends with CODE; out and err are kept
-run()
+# call CODE PROGRAM WORD...: it ends with CODE; out and err are kept
+call()
 {
 	local want=$1 got
 
 	shift
-	"$ctl" "$@" >"$tmp/out" 2>"$tmp/err"
+	"$@" >"$tmp/out" 2>"$tmp/err"
 	got=$?
 	[ $got -eq "$want" ] && return
-	echo "# kvstashctl $* ended with $got, not $want"
+	echo "# ${1##*/} ${*:2} ended with $got, not $want"
+	return 1
+}
+
+run()
+{
+	call "$1" "$ctl" "${@:2}"
+}
+
+bench()
+{
+	call "$1" "$bench" "${@:2}"
+}
+
+# lost CODE PROGRAM WORD...: what it says does not arrive, and it says so; the
+# output is full, or closed
+lost()
+{
+	local code=$1 full closed
+
+	shift
+	"$@" >/dev/full 2>"$tmp/err"
+	full=$?
+	"$@" >&- 2>"$tmp/out"
+	closed=$?
+	[ $full -eq "$code" ] && err_has "cannot write to standard output" &&
+		! err_has "memory" && [ $closed -eq "$code" ] &&
+		grep -qF "cannot write to standard output" "$tmp/out" && return
+	echo "# ${1##*/} ${*:2} ended with $full and $closed, not $code"
 	return 1
 }
 
@@ -204,6 +236,8 @@ ok "ls over many messages"
 json 0 'sorted(o["key"][:2] for o in d["objects"] if len(o["key"] or "") == 503) ==
 	[str(i) for i in range(10, 70)]' ls --ns default
 ok "the same in JSON"
+lost 3 "$ctl" ls && lost 3 "$ctl" --json ls && lost 3 "$ctl" ls -l
+ok "a list that does not arrive is a failure"
 a=(); for i in $(seq 10 69); do a+=("$i/$long"); done
 run 0 exists "${a[@]}" && run 0 rm "${a[@]}" && run 1 exists "${a[@]}"
 ok "many keys at once"
@@ -757,9 +791,24 @@ ok "usage: keys of states in one word"
 json 2 'd["reason"] == "usage" and d["errno"] is None' exists &&
 	run 2 exists --bogus --json && python3 -m json.tool "$tmp/out" >/dev/null
 ok "usage in JSON"
-"$ctl" stats >/dev/full 2>"$tmp/err"
-[ $? -eq 3 ] && err_has "cannot write to standard output"
+
+# output, and input that is closed
+
+lost 3 "$ctl" stats && lost 3 "$ctl" --json stats && lost 3 "$ctl" pool list &&
+	lost 3 "$ctl" --help && lost 3 "$ctl" put --help
 ok "output that does not arrive is a failure"
+run 0 put ctl/b "$tmp/b" && { "$ctl" get ctl/b >&- 2>"$tmp/err"; [ $? -eq 3 ]; } &&
+	err_has "cannot write -: Bad file descriptor" && run 0 rm ctl/b
+ok "and so it is if it is the bytes of an object"
+"$ctl" put ctl/b - <&- >"$tmp/out" 2>"$tmp/err"
+[ $? -eq 3 ] && err_has "cannot read -: Bad file descriptor" && run 1 exists ctl/b
+ok "input that is closed is nothing to put"
+lost 2 "$bench" --help && lost 2 "$bench" replay --help && lost 2 "$bench" micro --list &&
+	lost 2 "$bench" simulate --json --trace "$trace"
+ok "kvstash-bench: output that does not arrive is a failure"
+lost 2 "$bench" replay --json --no-progress --block-bytes 4096 --requests 5 "$trace" &&
+	lost 2 "$bench" hold bench/h && run 1 exists bench/h
+ok "kvstash-bench: of a run, too"
 
 echo "1..$nr"
 [ $failed -eq 0 ]
