@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,6 +280,24 @@ int arg_scheme(struct ctl *ctl, const char *what, const char *s, __u32 *out)
 	return code;
 }
 
+int arg_name(struct ctl *ctl, const char *what, const char *s)
+{
+	size_t len = strlen(s);
+
+	for (const char *p = s; *p; p++)
+		if (!isascii(*p) || (!isalnum((unsigned char)*p) && !strchr("_.-", *p)))
+			len = 0;
+	if (len && len < KVSTASH_NAME_MAX && *s != '.')
+		return 0;
+	return out_fail(ctl, EINVAL, NULL, "%s name is not 1 to %d of [A-Za-z0-9_.-] (EINVAL)",
+			what, KVSTASH_NAME_MAX - 1);
+}
+
+int arg_maybe_name(struct ctl *ctl, const char *what, const char *s)
+{
+	return s ? arg_name(ctl, what, s) : 0;
+}
+
 int arg_part(struct ctl *ctl, const char *s, unsigned int *part,
 	     unsigned int *parts)
 {
@@ -364,6 +383,8 @@ int arg_key(struct ctl *ctl, const char *what, const char *s, size_t most,
 	size_t n = strlen(s);
 	unsigned char *key;
 
+	if (ctl->hex && n % 2)
+		return out_usage(ctl, "%s: not hex: %s", what, s);
 	if (ctl->hex)
 		n /= 2;
 	if (!n || n > most)

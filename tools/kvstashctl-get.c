@@ -146,32 +146,63 @@ static int get_whole(struct ctl *ctl, struct kvstash *c, struct get_job *job)
 	return 0;
 }
 
-/* All ranges one after the other into one area. */
-static int get_ranges(struct ctl *ctl, struct kvstash *c, struct get_job *job)
+/*
+ * What is longer than the object is past the end of the part. One byte more than the
+ * object has is, too, is refused as exactly, and needs memory that there is.
+ */
+static void ranges_clip(struct kvstash_range *to, const struct get_job *job, __u64 size)
 {
-	struct kvstash_get e;
+	for (size_t i = 0; i < job->nr; i++) {
+		to[i] = job->ranges[i];
+		if (to[i].len > size)
+			to[i].len = size + 1;
+	}
+}
+
+/* Memory for all ranges, one after the other */
+static int ranges_alloc(struct ctl *ctl, struct get_job *job, struct kvstash_range *ranges)
+{
 	__u64 sum = 0;
-	int code, ret;
+	int code;
 
 	for (size_t i = 0; i < job->nr; i++)
-		if (__builtin_add_overflow(sum, job->ranges[i].len, &sum))
+		if (__builtin_add_overflow(sum, ranges[i].len, &sum))
 			return out_usage(ctl, "ranges are too long together");
 	code = bytes_alloc(ctl, &job->data, sum);
 	if (code)
 		return code;
 	sum = 0;
 	for (size_t i = 0; i < job->nr; i++) {
-		job->ranges[i].addr = kvstash_addr((char *)job->data.p + sum);
-		sum += job->ranges[i].len;
+		ranges[i].addr = kvstash_addr((char *)job->data.p + sum);
+		sum += ranges[i].len;
 	}
-	kvstash_prep_get_ranges(&e, job->key, job->len, job->ranges, job->nr);
-	e.kind = job->kind;
-	ret = kvstash_get_all(c, &e, 1, NULL);
-	if (ret || e.r.res)
-		return get_failed(ctl, job, ret, &e.r);
-	job->data.len = e.bytes;
-	job->size = e.object_size;
 	return 0;
+}
+
+/* If it is an object of another size then, its size is asked again. */
+static int get_ranges(struct ctl *ctl, struct kvstash *c, struct get_job *job)
+{
+	struct kvstash_range *ranges = calloc(job->nr, sizeof(*ranges));
+	struct kvstash_exists facts;
+	struct kvstash_get e;
+	int code;
+
+	if (!ranges)
+		out_no_memory();
+	do {
+		bytes_free(&job->data);
+		code = get_facts(ctl, c, job, &facts);
+		if (code)
+			break;
+		ranges_clip(ranges, job, facts.object_size);
+		code = ranges_alloc(ctl, job, ranges);
+		if (code)
+			break;
+		kvstash_prep_get_ranges(&e, job->key, job->len, ranges, job->nr);
+		code = get_entry(ctl, c, job, &e);
+	} while (!code && job->size != facts.object_size);
+	free(ranges);
+	return code;
 }
 
 /* The ranges that the chosen layers are in, of the layout's @layers. */

@@ -292,9 +292,14 @@ static int layers_by_length(struct ctl *ctl, struct layout_words *w,
 static int layout_layers(struct ctl *ctl, struct layout_words *w,
 			 __u64 slot_bytes)
 {
-	if (!!w->layers + !!w->layer_bytes + !!w->nr != 1)
+	int given = !!w->layers + !!w->layer_bytes + !!w->nr;
+
+	if (!given)
 		return out_usage(ctl,
 				 "one of --layers, --layer-bytes and --layer is needed");
+	if (given > 1)
+		return out_usage(ctl,
+				 "only one of --layers, --layer-bytes and --layer may be given");
 	if (w->layers)
 		return layers_by_number(ctl, w, slot_bytes);
 	if (w->layer_bytes)
@@ -554,11 +559,14 @@ int cmd_layout_ls(struct ctl *ctl)
 	if (arg_option(ctl, "", longs) != -1)
 		return CODE_USAGE;
 	code = arg_operands(ctl, 0, 0);
+	if (!code)
+		code = arg_maybe_name(ctl, "namespace", ctl->ns);
 	if (code)
 		return code;
 	msg = netlink_message(&req);
 	if (ctl->ns)
 		netlink_put_str(msg, KVSTASH_A_LAYOUT_NS, ctl->ns);
 	out_list(ctl, "layouts", LS_TITLE);
-	return out_list_end(ctl, netlink_do(ctl, &req, msg));
+	code = netlink_do(ctl, &req, msg);
+	return out_list_end(ctl, netlink_list_of(ctl, ctl->ns, NULL, code));
 }

@@ -106,8 +106,9 @@ static int put_key(struct ctl *ctl, struct nl_msg *msg, int attr,
 	return 0;
 }
 
-/* Keys among the filters, which are read last: --hex may come after them. */
+/* Filters that are read last: of keys, as --hex may come after them, and the pool */
 struct ls_words {
+	const char *pool;
 	const char *prefix;
 	const char *group;
 	struct statekey_words state;
@@ -167,7 +168,7 @@ static int put_filter(struct ctl *ctl, struct nl_msg *msg, int c,
 		return put_name(ctl, msg, KVSTASH_A_OBJ_PIN, "--pin",
 				client_pin_names, CLIENT_PINS);
 	case 'O':
-		netlink_put_str(msg, KVSTASH_A_OBJ_POOL, optarg);
+		w->pool = optarg;
 		return 0;
 	case STATEKEY_SCHEME:
 		w->state.scheme = optarg;
@@ -178,25 +179,38 @@ static int put_filter(struct ctl *ctl, struct nl_msg *msg, int c,
 }
 
 static int put_filters(struct ctl *ctl, struct nl_msg *msg,
-		       const struct option *longs, bool states)
+		       const struct option *longs, bool states,
+		       struct ls_words *words)
 {
-	struct ls_words words = { 0 };
 	int code = 0, c;
 
 	while (!code && (c = arg_option(ctl, "l", longs)) != -1)
-		code = put_filter(ctl, msg, c, &words);
+		code = put_filter(ctl, msg, c, words);
 	if (!code)
 		code = arg_operands(ctl, 0, states);
 	if (!code && optind < ctl->argc)
-		words.state.fingerprint = ctl->argv[optind];
+		words->state.fingerprint = ctl->argv[optind];
 	if (!code)
 		code = put_key(ctl, msg, KVSTASH_A_OBJ_KEY, "--prefix",
-			       words.prefix);
+			       words->prefix);
 	if (!code)
 		code = put_key(ctl, msg, KVSTASH_A_OBJ_GROUP, "--group",
-			       words.group);
+			       words->group);
 	if (!code && states)
-		code = put_states(ctl, msg, &words.state);
+		code = put_states(ctl, msg, &words->state);
+	return code;
+}
+
+static int put_names(struct ctl *ctl, struct nl_msg *msg, const char *pool)
+{
+	int code = arg_maybe_name(ctl, "namespace", ctl->ns);
+
+	if (!code)
+		code = arg_maybe_name(ctl, "pool", pool);
+	if (ctl->ns)
+		netlink_put_str(msg, KVSTASH_A_OBJ_NS, ctl->ns);
+	if (pool)
+		netlink_put_str(msg, KVSTASH_A_OBJ_POOL, pool);
 	return code;
 }
 
@@ -204,17 +218,19 @@ static int ls_run(struct ctl *ctl, const struct option *longs, bool states)
 {
 	struct netlink_request req = dump_request(say_object);
 	struct nl_msg *msg = netlink_message(&req);
+	struct ls_words words = { 0 };
 	int code;
 
-	code = put_filters(ctl, msg, longs, states);
+	code = put_filters(ctl, msg, longs, states, &words);
+	if (!code)
+		code = put_names(ctl, msg, words.pool);
 	if (code) {
 		nlmsg_free(msg);
 		return code;
 	}
-	if (ctl->ns)
-		netlink_put_str(msg, KVSTASH_A_OBJ_NS, ctl->ns);
 	out_list(ctl, "objects", with_facts ? LS_TITLE : NULL);
-	return out_list_end(ctl, netlink_do(ctl, &req, msg));
+	code = netlink_do(ctl, &req, msg);
+	return out_list_end(ctl, netlink_list_of(ctl, ctl->ns, words.pool, code));
 }
 
 #define OPTION_NS	{ "ns", required_argument, NULL, 'N' }

@@ -241,13 +241,34 @@ int netlink_do(struct ctl *ctl, const struct netlink_request *req,
 	ret = transfer(&call, msg);
 	nlmsg_free(msg);
 	if (call.err)
-		return refused(ctl, &call);
+		return call.err == req->fine ? 0 : refused(ctl, &call);
 	if (ret == -NLE_DUMP_INTR)
 		return out_fail(ctl, EINTR, NULL,
 				"the list changed while it was read (EINTR)");
 	if (ret)
 		return out_fail(ctl, 0, NULL, "netlink: %s", nl_geterror(ret));
 	return 0;
+}
+
+/* That there is a pool or namespace of that name */
+static int known(struct ctl *ctl, int cmd, int attr, const char *name)
+{
+	const struct netlink_request req = { .cmd = cmd, .fine = EPERM };
+	struct nl_msg *msg = netlink_message(&req);
+
+	netlink_put_str(msg, attr, name);
+	return netlink_do(ctl, &req, msg);
+}
+
+int netlink_list_of(struct ctl *ctl, const char *ns, const char *pool, int code)
+{
+	if (code || ctl->items)
+		return code;
+	if (ns)
+		code = known(ctl, KVSTASH_CMD_NS_GET, KVSTASH_A_NS_NAME, ns);
+	if (!code && pool)
+		code = known(ctl, KVSTASH_CMD_POOL_GET, KVSTASH_A_POOL_NAME, pool);
+	return code;
 }
 
 void netlink_set_u64(json_t *o, const char *name, struct nlattr *a)

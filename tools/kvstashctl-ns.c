@@ -157,10 +157,13 @@ static int put_mode(struct ctl *ctl, struct nl_msg *msg)
 
 static int put_option(struct ctl *ctl, struct nl_msg *msg, int c)
 {
+	int code;
+
 	switch (c) {
 	case OPT_POOL:
+		code = arg_name(ctl, "pool", optarg);
 		netlink_put_str(msg, KVSTASH_A_NS_POOL, optarg);
-		return 0;
+		return code;
 	case OPT_UID:
 		return put_number(ctl, msg, KVSTASH_A_NS_UID, "--uid");
 	case OPT_GID:
@@ -234,6 +237,8 @@ static int create_or_set(struct ctl *ctl, int cmd, const char *did)
 		code = arg_operands(ctl, 1, 1);
 	if (!code && !options && cmd == KVSTASH_CMD_NS_SET)
 		code = out_usage(ctl, "nothing to set");
+	if (!code)
+		code = arg_name(ctl, "namespace", ctl->argv[optind]);
 	if (code) {
 		nlmsg_free(msg);
 		return code;
@@ -263,6 +268,8 @@ int cmd_ns_destroy(struct ctl *ctl)
 	int code;
 
 	code = arg_only_operands(ctl, 1, 1);
+	if (!code)
+		code = arg_name(ctl, "namespace", ctl->argv[optind]);
 	if (code)
 		return code;
 	msg = netlink_message(&req);
@@ -286,6 +293,8 @@ int cmd_ns_list(struct ctl *ctl)
 	int code;
 
 	code = arg_only_operands(ctl, 0, 1);
+	if (!code)
+		code = arg_maybe_name(ctl, "namespace", ctl->argv[optind]);
 	if (code)
 		return code;
 	req.dump = optind == ctl->argc;

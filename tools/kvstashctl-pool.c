@@ -113,6 +113,8 @@ int cmd_pool_create(struct ctl *ctl)
 	if (!code)
 		code = arg_operands(ctl, 2, 2);
 	if (!code)
+		code = arg_name(ctl, "pool", ctl->argv[optind]);
+	if (!code)
 		code = arg_size(ctl, "size", ctl->argv[optind + 1], &bytes);
 	if (code) {
 		nlmsg_free(msg);
@@ -137,6 +139,8 @@ int cmd_pool_destroy(struct ctl *ctl)
 	int code;
 
 	code = arg_only_operands(ctl, 1, 1);
+	if (!code)
+		code = arg_name(ctl, "pool", ctl->argv[optind]);
 	if (code)
 		return code;
 	msg = netlink_message(&req);
@@ -165,6 +169,8 @@ int cmd_pool_list(struct ctl *ctl)
 	int code;
 
 	code = arg_only_operands(ctl, 0, 1);
+	if (!code)
+		code = arg_maybe_name(ctl, "pool", ctl->argv[optind]);
 	if (code)
 		return code;
 	req.dump = optind == ctl->argc;

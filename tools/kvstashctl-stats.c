@@ -11,18 +11,6 @@
 
 #define PROC "/proc/kvstash"
 
-/* A name that is one part of a path and cannot lead elsewhere. */
-static bool is_name(const char *s)
-{
-	size_t len = strlen(s);
-
-	for (const char *p = s; *p; p++)
-		if (!isalnum((unsigned char)*p) && !strchr("_.-", *p))
-			return false;
-	return len > 0 && len < KVSTASH_NAME_MAX && strcmp(s, ".") &&
-	       strcmp(s, "..");
-}
-
 /* A number as such, anything else as text. */
 static void set_value(json_t *o, const char *name, const char *value)
 {
@@ -114,8 +102,10 @@ int cmd_stats(struct ctl *ctl)
 		return out_usage(ctl, "neither \"pool NAME\" nor \"ns NAME\": %s",
 				 of);
 	name = ctl->argv[optind + 1];
-	if (!is_name(name))
-		return out_usage(ctl, "not a name: %s", name);
+	/* it is one part of the path then, which can't lead elsewhere */
+	code = arg_name(ctl, strcmp(of, "ns") ? "pool" : "namespace", name);
+	if (code)
+		return code;
 	snprintf(path, sizeof(path), PROC "/%s/%s", of, name);
 	return stats_file(ctl, path);
 }

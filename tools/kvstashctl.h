@@ -143,6 +143,13 @@ int arg_digest(struct ctl *ctl, const char *s, unsigned char *out, size_t len);
 int arg_fingerprint(struct ctl *ctl, const char *s, unsigned char *out);
 /* Version of the scheme of a fingerprint; @s may be NULL, which is said then. */
 int arg_scheme(struct ctl *ctl, const char *what, const char *s, __u32 *out);
+/*
+ * That @s may be the name of a @what, "pool" or "namespace". In the kernel's words
+ * and with its code, CODE_FAILED: of longer ones it says nothing that helps.
+ */
+int arg_name(struct ctl *ctl, const char *what, const char *s);
+/* The same of a name that may be NULL */
+int arg_maybe_name(struct ctl *ctl, const char *what, const char *s);
 /* I/N */
 int arg_part(struct ctl *ctl, const char *s, unsigned int *part,
 	     unsigned int *parts);
@@ -377,6 +384,7 @@ int file_store(struct ctl *ctl, const char *path, const struct bytes *b);
  * @max:    highest attribute of an answer
  * @policy: their types
  * @reply:  called for each answer; attributes that are absent are NULL
+ * @fine:   errno of a refusal that is none here, or 0
  */
 struct netlink_request {
 	int cmd;
@@ -384,6 +392,7 @@ struct netlink_request {
 	int max;
 	const struct nla_policy *policy;
 	void (*reply)(struct ctl *ctl, struct nlattr **tb);
+	int fine;
 };
 
 /* A message with the header of @req; no reply but NULL means no memory. */
@@ -397,6 +406,12 @@ void netlink_put_u8(struct nl_msg *msg, int attr, __u8 v);
 /* Sends it and takes the answers. 0, or a code after having said why. */
 int netlink_do(struct ctl *ctl, const struct netlink_request *req,
 	       struct nl_msg *msg);
+/*
+ * For a list that was carried out, with @code: if nothing is in it, that there are
+ * the namespace and the pool (NULL: any) that it is of. Who may not ask is told
+ * nothing. Returns @code, or one after having said which there is not.
+ */
+int netlink_list_of(struct ctl *ctl, const char *ns, const char *pool, int code);
 
 /* -dump: objects as the control family lists them */
 

@@ -241,8 +241,13 @@ ok "a list that does not arrive is a failure"
 a=(); for i in $(seq 10 69); do a+=("$i/$long"); done
 run 0 exists "${a[@]}" && run 0 rm "${a[@]}" && run 1 exists "${a[@]}"
 ok "many keys at once"
-run 0 ls --ns no-such && out_is ""
-ok "ls of a namespace that none is in"
+run 3 ls --ns no-such && out_is "" && err_has "ls: no such namespace (ENOENT)" &&
+	run 3 -n no-such ls -l && out_is "" && run 3 state ls --ns no-such &&
+	json 3 'd["objects"] == [] and d["errno"] == "ENOENT"' ls --ns no-such
+ok "ls of a namespace that there is not"
+run 3 ls --pool no-such && out_is "" && err_has "ls: no such pool (ENOENT)" &&
+	run 3 ls --ns default --pool no-such && run 0 ls --pool pool0
+ok "ls of a pool that there is not"
 
 # groups
 
@@ -453,8 +458,10 @@ json 0 '[(l["ns"], l["fingerprint_hex"][:4], l["slots"], l["nr_layers"], l["tied
 ok "layout ls in JSON"
 run 0 layout ls && grep -qE "^default +64 +12288 +3 +2 +0 no +$fp:7\$" "$tmp/out"
 ok "layout ls"
-run 0 layout ls -n no-such && [ "$(wc -l <"$tmp/out")" -eq 1 ]
-ok "layout ls of a namespace that none is in"
+run 3 layout ls -n no-such && out_is "" &&
+	err_has "layout ls: no such namespace (ENOENT)" &&
+	json 3 'd["layouts"] == [] and d["errno"] == "ENOENT"' layout ls --ns no-such
+ok "layout ls of a namespace that there is not"
 json 0 'd["slots"] == 10' layout set abce --scheme 7 --slots 10
 ok "layout set"
 json 0 'd["namespaces"][0]["carved"] == 12 * 12288 and
@@ -607,6 +614,8 @@ ok "ns create of a name that is none"
 json 3 'd["error"].endswith("(EINVAL)") and d["errno"] == "EINVAL" and
 	d["reason"] is None' ns create 'a/b'
 ok "the same in JSON"
+run 0 ls -n ctl-ns && out_is "" && run 0 layout ls -n ctl-ns
+ok "lists of one that has nothing are empty"
 run 0 ns set ctl-ns --quota 64K &&
 	json 0 'd["namespaces"][0]["quota_bytes"] == 65536 and
 		d["namespaces"][0]["quota_objects"] == 10' ns list ctl-ns
@@ -659,6 +668,8 @@ as 1001 3 --json -n ctl-ns exists k &&
 ok "the same in JSON"
 as 1000 0 ls -n ctl-ns && out_is k
 ok "the owner may list"
+as 1000 0 ls -n ctl-ns --prefix other && out_is "" && as 1000 0 layout ls -n ctl-ns
+ok "and what he lists may be nothing"
 as 1001 3 ls -n ctl-ns && out_is "" && err_has "(EPERM)"
 ok "another may not list"
 as 1000 3 ls && out_is "" && err_has "(EPERM)"
@@ -714,6 +725,45 @@ ok "a list that fails is still one document"
 run 0 stats && [ -s "$tmp/out" ]
 ok "stats of the module"
 
+# names
+
+# no_name WHAT WORD...: refused by the kernel's words, whoever says them
+no_name()
+{
+	local what=$1
+
+	shift
+	run 3 "$@" && err_has ": $what name is not 1 to 31 of [A-Za-z0-9_.-] (EINVAL)" && out_is ""
+}
+
+# no_names WORD...: nowhere
+no_names()
+{
+	local word
+
+	for word; do
+		no_name pool pool create "$word" 2M || return
+		no_name pool pool destroy "$word" || return
+		no_name pool pool list "$word" || return
+		no_name pool ns create x --pool "$word" || return
+		no_name pool ls --pool "$word" || return
+		no_name pool stats pool "$word" || return
+		no_name namespace ns create "$word" || return
+		no_name namespace ns set "$word" --quota 1 || return
+		no_name namespace ns destroy "$word" || return
+		no_name namespace ns list "$word" || return
+		no_name namespace ls --ns "$word" || return
+		no_name namespace -n "$word" layout ls || return
+		no_name namespace stats ns "$word" || return
+	done
+}
+
+name31=$(printf %031d 0)
+no_names "${name31}0" a/b .a "" é
+ok "names that are none"
+run 0 ns create "$name31" && run 0 ls --ns "$name31" && run 0 ns destroy "$name31"
+ok "the longest name"
+
 # usage
 
 run 2 && run 2 frobnicate && run 2 pool && run 2 exists && run 2 get a b
@@ -723,6 +773,8 @@ run 2 pool create x 1Q && run 2 pool create x 99999999999999999999 &&
 	run 2 pool create x 1M --node -2
 ok "usage: sizes"
 run 2 put k --part 1 && run 2 put k --manifest 00 && run 2 --hex exists 0 &&
+	err_has "key: not hex: 0" && run 2 --hex exists 000 && err_has "key: not hex: 000" &&
+	run 2 --hex exists '' && err_has "key: 0 bytes, 1 to 512 allowed" &&
 	run 2 get k --range 1:2 && run 2 ns create x --mode 888
 ok "usage: parts, digests, keys, ranges, modes"
 run 2 put k --group g && run 2 put k --member 1 && run 2 put k --atomic &&
@@ -748,7 +800,8 @@ run 2 "${add[@]}" --alignment 64 --layers 3 && err_has "--slot-bytes is needed" 
 	err_has "--alignment: not a number from 1 to 1073741824: 0"
 ok "usage: slots and alignment"
 run 2 "${add[@]}" --slot-bytes 12K --alignment 64 && err_has "one of --layers," &&
-	run 2 "${add[@]}" "${desc[@]}" --layer 0:1 && run 2 "${add[@]}" "${desc[@]}" --layers 5 &&
+	run 2 "${add[@]}" "${desc[@]}" --layer 0:1 &&
+	err_has "only one of --layers, --layer-bytes and --layer may be given" && run 2 "${add[@]}" "${desc[@]}" --layers 5 &&
 	err_has "--layers: 12288 bytes of a slot are not 5 layers of the same length" &&
 	run 2 "${add[@]}" --slot-bytes 12K --alignment 64 --layer-bytes 5K &&
 	run 2 "${add[@]}" --slot-bytes 12K --alignment 64 --layer-bytes 1 &&
