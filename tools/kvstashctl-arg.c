@@ -122,6 +122,11 @@ static bool decimal(const char *s, const char *end, __u64 *out)
 	return true;
 }
 
+bool arg_decimal(const char *s, __u64 *out)
+{
+	return decimal(s, s + strlen(s), out);
+}
+
 static bool size(const char *s, const char *end, __u64 *out)
 {
 	static const char units[] = "KMGT";
@@ -152,7 +157,7 @@ int arg_size(struct ctl *ctl, const char *what, const char *s, __u64 *out)
 int arg_number(struct ctl *ctl, const char *what, const char *s, __u64 max,
 	       __u64 *out)
 {
-	if (!decimal(s, s + strlen(s), out) || *out > max)
+	if (!arg_decimal(s, out) || *out > max)
 		return out_usage(ctl, "%s: not a number from 0 to %llu: %s",
 				 what, (unsigned long long)max, s);
 	return 0;
@@ -161,7 +166,7 @@ int arg_number(struct ctl *ctl, const char *what, const char *s, __u64 max,
 int arg_count(struct ctl *ctl, const char *what, const char *s, __u64 max,
 	      __u64 *out)
 {
-	if (!decimal(s, s + strlen(s), out) || !*out || *out > max)
+	if (!arg_decimal(s, out) || !*out || *out > max)
 		return out_usage(ctl, "%s: not a number from 1 to %llu: %s",
 				 what, (unsigned long long)max, s);
 	return 0;
@@ -348,7 +353,7 @@ static bool is_chosen(const struct layer_list *list, __u64 layer)
 static int layer_list_add(struct ctl *ctl, const char *s,
 			  struct layer_list *list)
 {
-	__u64 layer;
+	__u64 layer = 0;
 	int code = arg_number(ctl, "--layers", s, KVSTASH_LAYERS_MAX - 1,
 			      &layer);
 

@@ -114,21 +114,30 @@ static int get_failed(struct ctl *ctl, const struct get_job *job, int ret,
 	return client_refused(ctl, job->what, r);
 }
 
+/* What there is, and how large it is */
+static int get_facts(struct ctl *ctl, struct kvstash *c, const struct get_job *job,
+		     struct kvstash_exists *facts)
+{
+	struct kvstash_keys k;
+	int ret;
+
+	kvstash_prep_keys(&k, job->key, job->len, 1);
+	k.kind = job->kind;
+	ret = kvstash_exists_all(c, &k, facts, NULL);
+	return ret || facts->r.res ? get_failed(ctl, job, ret, &facts->r) : 0;
+}
+
 /* The size is asked first; if it is another one then, it is asked again. */
 static int get_whole(struct ctl *ctl, struct kvstash *c, struct get_job *job)
 {
 	struct kvstash_exists facts;
-	struct kvstash_keys k;
 	struct kvstash_get e;
 	int code, ret;
 
 	for (int tries = 0; ; tries++) {
-		kvstash_prep_keys(&k, job->key, job->len, 1);
-		k.kind = job->kind;
-		ret = kvstash_exists_all(c, &k, &facts, NULL);
-		if (ret || facts.r.res)
-			return get_failed(ctl, job, ret, &facts.r);
-		code = bytes_alloc(ctl, &job->data, facts.object_size);
+		code = get_facts(ctl, c, job, &facts);
+		if (!code)
+			code = bytes_alloc(ctl, &job->data, facts.object_size);
 		if (code)
 			return code;
 		kvstash_prep_get(&e, job->key, job->len, job->data.p,
@@ -185,7 +194,7 @@ static int get_ranges(struct ctl *ctl, struct kvstash *c, struct get_job *job)
 	struct kvstash_range *ranges = calloc(job->nr, sizeof(*ranges));
 	struct kvstash_exists facts;
 	struct kvstash_get e;
-	int code;
+	int code, ret;
 
 	if (!ranges)
 		out_no_memory();
@@ -199,7 +208,12 @@ static int get_ranges(struct ctl *ctl, struct kvstash *c, struct get_job *job)
 		if (code)
 			break;
 		kvstash_prep_get_ranges(&e, job->key, job->len, ranges, job->nr);
-		code = get_entry(ctl, c, job, &e);
+		e.kind = job->kind;
+		ret = kvstash_get_all(c, &e, 1, NULL);
+		if (ret || e.r.res)
+			code = get_failed(ctl, job, ret, &e.r);
+		job->data.len = e.bytes;
+		job->size = e.object_size;
 	} while (!code && job->size != facts.object_size);
 	free(ranges);
 	return code;

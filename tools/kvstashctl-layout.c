@@ -355,8 +355,8 @@ static void slots_text(const struct ctl *ctl, const json_t *o)
 	       out_u64(o, "slot_pages_bytes"));
 }
 
-/* Sends it and says what there is then. */
-static int layout_send(struct ctl *ctl, struct kvstash_layout *l,
+/* Sends it and says what there is then; a share may come to nothing. */
+static int layout_send(struct ctl *ctl, struct kvstash_layout *l, bool share,
 		       int (*call)(struct kvstash *c, struct kvstash_layout *l))
 {
 	struct kvstash *c = client_open(ctl);
@@ -367,6 +367,8 @@ static int layout_send(struct ctl *ctl, struct kvstash_layout *l,
 	ret = call(c, l);
 	if (ret)
 		return layout_failed(ctl, ret, l);
+	if (share && !l->slots)
+		out_note(ctl, "no slots were carved");
 	return out_doc(ctl, layout_json(l), slots_text, CODE_OK);
 }
 
@@ -392,7 +394,7 @@ int cmd_layout_add(struct ctl *ctl)
 	if (!code)
 		code = layout_describe(ctl, &words, &l);
 	if (!code)
-		code = layout_send(ctl, &l, kvstash_layout_add);
+		code = layout_send(ctl, &l, words.share, kvstash_layout_add);
 	free(words.layer);
 	return code;
 }
@@ -414,7 +416,9 @@ int cmd_layout_set(struct ctl *ctl)
 		code = out_usage(ctl, "one of --slots and --share is needed");
 	if (!code)
 		code = layout_slots(ctl, &words, &l);
-	return code ? code : layout_send(ctl, &l, kvstash_layout_set);
+	if (code)
+		return code;
+	return layout_send(ctl, &l, words.share, kvstash_layout_set);
 }
 
 static void show_text(const struct ctl *ctl, const json_t *o)

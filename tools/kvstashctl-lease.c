@@ -135,45 +135,56 @@ static char *last_word(char *line)
 	return p + 1;
 }
 
-static void set_word_u64(json_t *o, const char *name, const char *word)
+/* Each of these is false if the word is none of these. */
+
+static bool set_word_u64(json_t *o, const char *name, const char *word)
 {
-	out_set_u64(o, name, strtoull(word, NULL, 10));
+	__u64 v;
+
+	if (!arg_decimal(word, &v))
+		return false;
+	out_set_u64(o, name, v);
+	return true;
 }
 
-static void set_word_kind(json_t *o, const char *word)
+static bool set_word_kind(json_t *o, const char *word)
 {
-	const char *name = dump_kind_name((unsigned int)strtoul(word, NULL, 10));
+	const char *name;
+	__u64 kind;
 
+	if (!arg_decimal(word, &kind) || kind > UINT8_MAX)
+		return false;
+	name = dump_kind_name((unsigned int)kind);
 	out_set(o, "kind", json_string(name ? name : word));
+	return true;
 }
 
-static void set_word_key(json_t *o, const char *hex)
+static bool set_word_key(json_t *o, const char *hex)
 {
 	size_t len = strlen(hex) / 2;
 	unsigned char *key = malloc(len + 1);
+	bool ok;
 
 	if (!key)
 		out_no_memory();
-	if (!arg_unhex(hex, key)) {
-		free(key);
-		key = NULL;
-	}
-	out_set_bytes(o, "key", key, len);
-	if (!strcmp(out_str(o, "kind"), dump_kind_name(KVSTASH_KIND_STATE)))
+	ok = arg_unhex(hex, key);
+	if (ok)
+		out_set_bytes(o, "key", key, len);
+	if (ok && !strcmp(out_str(o, "kind"), dump_kind_name(KVSTASH_KIND_STATE)))
 		statekey_set(o, key, len);
 	free(key);
+	return ok;
 }
 
 /*
  * A line of the list: pid, command, namespace, kind, begin of the key in hex,
- * number, bytes. The command may have spaces, the others have none. NULL for
- * another line.
+ * number, bytes. The command of an older module may have spaces, the others have
+ * none. NULL for another line.
  */
 static json_t *lease_json(char *line)
 {
 	enum { BYTES, SEQ, KEY, KIND, NS, WORDS };
 	char *words[WORDS], *command;
-	unsigned long long pid;
 	json_t *o, *comm;
 
 	for (int i = 0; i < WORDS; i++) {
@@ -181,20 +192,20 @@ static json_t *lease_json(char *line)
 		if (!words[i])
 			return NULL;
 	}
-	pid = strtoull(line, &command, 10);
-	if (command == line)
+	command = strchr(line, ' ');
+	if (!command)
 		return NULL;
-	command += strspn(command, " ");
+	*command++ = '\0';
 	comm = json_string(command);
 	o = out_object();
-	out_set_u64(o, "pid", pid);
 	out_set(o, "comm", comm ? comm : json_null());
 	out_set(o, "ns", json_string(words[NS]));
-	set_word_kind(o, words[KIND]);
-	set_word_key(o, words[KEY]);
-	set_word_u64(o, "seq", words[SEQ]);
-	set_word_u64(o, "bytes", words[BYTES]);
-	return o;
+	if (set_word_u64(o, "pid", line) && set_word_kind(o, words[KIND]) &&
+	    set_word_key(o, words[KEY]) && set_word_u64(o, "seq", words[SEQ]) &&
+	    set_word_u64(o, "bytes", words[BYTES]))
+		return o;
+	json_decref(o);
+	return NULL;
 }
 
 #define LIST_TITLE "    PID COMMAND          NS           KIND         BYTES" \
@@ -209,24 +220,46 @@ static void list_row(const struct ctl *ctl, const json_t *o)
 	putchar('\n');
 }
 
-static void list_line(struct ctl *ctl, char *line)
+/* False if it is none. */
+static bool list_line(struct ctl *ctl, char *line)
 {
 	json_t *o = lease_json(line);
+	bool ok = o;
 
 	if (o && (!ctl->ns || !strcmp(ctl->ns, out_str(o, "ns"))))
 		out_item(ctl, o, list_row);
 	else
 		json_decref(o);
+	return ok;
+}
+
+/* All lines, though one is wrong; the first that is. */
+static int list_lines(struct ctl *ctl, FILE *f)
+{
+	size_t room = 0, nr = 0, wrong = 0;
+	char *line = NULL;
+
+	while (getline(&line, &room, f) > 0) {
+		nr++;
+		if (!list_line(ctl, line) && !wrong)
+			wrong = nr;
+	}
+	free(line);
+	if (ferror(f))
+		return out_fail(ctl, EIO, NULL, "cannot read %s", LEASES);
+	if (wrong)
+		return out_fail(ctl, EPROTO, NULL, "%s: line %zu is no lease", LEASES, wrong);
+	return CODE_OK;
 }
 
 static int list_leases(struct ctl *ctl)
 {
-	char *line = NULL;
-	int code = CODE_OK;
-	size_t room = 0;
 	FILE *f;
+	int code;
 
 	code = arg_operands(ctl, 0, 0);
+	if (!code)
+		code = arg_maybe_name(ctl, "namespace", ctl->ns);
 	if (code)
 		return code;
 	f = fopen(LEASES, "re");
@@ -234,13 +267,9 @@ static int list_leases(struct ctl *ctl)
 		return out_fail(ctl, errno, NULL, "cannot open %s: %s", LEASES,
 				strerror(errno));
 	out_list(ctl, "leases", LIST_TITLE);
-	while (getline(&line, &room, f) > 0)
-		list_line(ctl, line);
-	free(line);
-	if (ferror(f))
-		code = out_fail(ctl, EIO, NULL, "cannot read %s", LEASES);
+	code = list_lines(ctl, f);
 	fclose(f);
-	return out_list_end(ctl, code);
+	return out_list_end(ctl, netlink_list_of(ctl, ctl->ns, NULL, code));
 }
 
 int cmd_lease(struct ctl *ctl)

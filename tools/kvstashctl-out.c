@@ -286,6 +286,17 @@ int out_fail(struct ctl *ctl, int err, const char *reason, const char *fmt,
 	return CODE_FAILED;
 }
 
+void out_note(struct ctl *ctl, const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "kvstashctl: %s: note: ", ctl->name);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
 /* The option may stand behind the one that is wrong. */
 static bool wants_json(const struct ctl *ctl)
 {

@@ -169,6 +169,8 @@ struct layer_list {
 
 /* I,I,... */
 int arg_layer_list(struct ctl *ctl, const char *s, struct layer_list *out);
+/* All of @s as decimal digits */
+bool arg_decimal(const char *s, __u64 *out);
 /* All of @s as hex digits into @out, which has room for half of them. */
 bool arg_unhex(const char *s, unsigned char *out);
 /* A key, in hex if the user said so; 1 to @most bytes. Free *@out. */
@@ -199,6 +201,9 @@ int out_doc(struct ctl *ctl, json_t *doc, out_text text, int code);
 __printf(4, 5)
 int out_fail(struct ctl *ctl, int err, const char *reason, const char *fmt,
 	     ...);
+/* Says on standard error what the result alone does not tell. */
+__printf(2, 3)
+void out_note(struct ctl *ctl, const char *fmt, ...);
 /* Says what is wrong with the command line; returns CODE_USAGE. */
 __printf(2, 3)
 int out_usage(struct ctl *ctl, const char *fmt, ...);

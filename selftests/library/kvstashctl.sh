@@ -150,6 +150,15 @@ ok "get of ranges"
 run 3 get ctl/a --range 0:99999:2 &&
 	err_has "the part has 100000 bytes (ERANGE, range)" && out_is ""
 ok "a range past the end is refused"
+run 3 get ctl/a --range 0:0:1T &&
+	err_has "get: ctl/a: range past the end of its part; the part has 100000 bytes (ERANGE, range)" &&
+	run 3 get ctl/a --range 0:0:1 --range 0:50000:1T &&
+	err_has "the part has 100000 bytes (ERANGE, range)" && out_is "" &&
+	run 3 get ctl/a --range 0:0:0 && err_has "(EINVAL, length)" &&
+	run 1 get ctl/none --range 0:0:1T && err_has "no such key (ENOENT, miss)" &&
+	run 0 get ctl/a --range 0:0:100000 --range 0:0:100000 &&
+	cat "$tmp/a" "$tmp/a" | cmp -s - "$tmp/out"
+ok "nor does it have to fit into memory"
 rm -f "$tmp/got"
 run 1 get ctl/none -o "$tmp/got" && err_has "no such key (ENOENT, miss)" &&
 	[ ! -e "$tmp/got" ]
@@ -361,6 +370,36 @@ run 0 lease ctl/a -- "$ctl" lease --list && grep -q " ctl/a\$" "$tmp/out"
 ok "and in text"
 json 0 'd["leases"] == []' lease --list
 ok "no leases"
+cp "$ctl" "$tmp/a b" && call 0 "$tmp/a b" lease ctl/a -- "$ctl" lease --list &&
+	grep -q '^ *[0-9]* a\\040b .* ctl/a$' "$tmp/out"
+ok "a command with a space is one word"
+run 3 -n no-such lease --list && err_has "lease: no such namespace (ENOENT)" && out_is ""
+ok "leases in a namespace that there is not"
+leases=/sys/kernel/debug/kvstash/leases
+printf '%s\n' '7 my\040cmd default 0 6b 0 4096' '8 cmd' '9 cmd default 0 6c 1 4096' >"$tmp/leases"
+mount --bind "$tmp/leases" "$leases"
+run 3 lease --list && err_has "lease: $leases: line 2 is no lease" &&
+	grep -q '^ *7 my\\040cmd .* k$' "$tmp/out" && grep -q '^ *9 cmd .* l$' "$tmp/out" &&
+	json 3 'd["errno"] == "EPROTO" and [l["comm"] for l in d["leases"]] ==
+		["my\\040cmd", "cmd"]' lease --list
+ok "a line that is no lease is told"
+# no_lease LINE...: each is none
+no_lease()
+{
+	local line
+
+	for line; do
+		echo "$line" >"$tmp/leases"
+		run 3 lease --list || return
+		err_has "line 1 is no lease" || return
+	done
+}
+
+no_lease "" "7x cmd default 0 6b 0 1" "7 cmd default x 6b 0 1" "7 cmd default 0 6 0 1" \
+	"7 cmd default 0 zz 0 1" "7 cmd default 0 6b -1 1" "7 cmd default 0 6b 0 1x" \
+	"cmd default 0 6b 0 1"
+ok "nor are these any"
+umount "$leases"
 run 0 lease ctl/a -- "$ctl" --json ls -n default --prefix ctl/a &&
 	grep -q '"leases":1' "$tmp/out"
 ok "ls counts leases"
@@ -440,6 +479,13 @@ ok "more slots than the pool has"
 json 0 'd["slots"] == 682 and d["tied"]' layout add abce --scheme 7 "${desc[@]}" \
 	--layer 0:8K --layer 11K:1K --share 12.5% --tied
 ok "a share of the pool, a gap between layers, tied"
+run 0 layout add abcf --scheme 7 --slot-bytes 8M --alignment 64 --layers 1 --share 10% &&
+	err_has "layout add: note: no slots were carved" &&
+	json 0 'd["slots"] == 0' layout set abcf --scheme 7 --share 10% &&
+	err_has "layout set: note: no slots were carved" &&
+	run 0 layout set abcf --scheme 7 --slots 0 && ! err_has "note" &&
+	run 0 layout drop abcf --scheme 7
+ok "a share that is less than a slot"
 json 0 'd["layers"] == [{"offset": 0, "length": 8192}, {"offset": 11264, "length": 1024}] and
 	d["id"] > 0 and d["used"] == 0 and d["counters"]["puts"] == 0' \
 	layout show abce --scheme 7
@@ -801,7 +847,8 @@ run 2 "${add[@]}" --alignment 64 --layers 3 && err_has "--slot-bytes is needed" 
 ok "usage: slots and alignment"
 run 2 "${add[@]}" --slot-bytes 12K --alignment 64 && err_has "one of --layers," &&
 	run 2 "${add[@]}" "${desc[@]}" --layer 0:1 &&
-	err_has "only one of --layers, --layer-bytes and --layer may be given" && run 2 "${add[@]}" "${desc[@]}" --layers 5 &&
+	err_has "only one of --layers, --layer-bytes and --layer may be given" &&
+	run 2 "${add[@]}" "${desc[@]}" --layers 5 &&
 	err_has "--layers: 12288 bytes of a slot are not 5 layers of the same length" &&
 	run 2 "${add[@]}" --slot-bytes 12K --alignment 64 --layer-bytes 5K &&
 	run 2 "${add[@]}" --slot-bytes 12K --alignment 64 --layer-bytes 1 &&
