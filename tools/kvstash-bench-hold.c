@@ -64,7 +64,7 @@ int cmd_hold(int argc, char **argv)
 	size_t parts = 2, bytes = 114688;
 	const char *ns = NULL;
 	struct kvstash *c;
-	int o, err;
+	int o;
 
 	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (o) {
@@ -87,12 +87,7 @@ int cmd_hold(int argc, char **argv)
 	if (optind + 1 != argc)
 		die("hold: one KEY; see --help");
 
-	err = kvstash_open(&c, NULL, 0);
-	if (err)
-		die("%s: %s", KVSTASH_DEVICE, strerror(-err));
-	err = ns ? kvstash_bind(c, ns) : 0;
-	if (err)
-		die("namespace %s: %s", ns, strerror(-err));
+	c = client_open(ns);
 	for (size_t i = 0; i < parts; i++)
 		hold_part(c, argv[optind], i, parts, bytes);
 	printf("holding %s: %zu parts of %zu bytes reserved, the last half written, pid %d\n",

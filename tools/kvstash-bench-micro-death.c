@@ -19,7 +19,7 @@
 
 static noreturn void writer(__u64 serial, int ready)
 {
-	struct kvstash *c = store_open(NULL);
+	struct kvstash *c = client_open(NULL);
 	struct kvstash_put e[BATCH];
 	__u8 keys[BATCH][KEY_BYTES];
 	__u64 left, some;

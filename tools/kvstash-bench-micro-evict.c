@@ -27,7 +27,7 @@
 /* Its serials are far from all others. */
 static noreturn void evict_for_ever(int ready, __u64 pool_pages)
 {
-	struct kvstash *c = store_open(NULL);
+	struct kvstash *c = client_open(NULL);
 	__u64 serial = 1ULL << 48, full = serial + pool_pages + FULL_CALLS * EVICT_BATCH;
 
 	for (;; serial += EVICT_BATCH) {

@@ -264,7 +264,7 @@ void million_scale(struct micro *m)
 		row_skip(m, get.id, "needs --small");
 		return;
 	}
-	c = store_open(m->small);
+	c = client_open(m->small);
 	store_fill(c, 0, SMALL_OBJECTS, MILLION_BYTES, 0);
 	asker_init(&many, m->c, m->objects, KEYS, exists_call);
 	asker_init(&few, c, SMALL_OBJECTS, KEYS, exists_call);

@@ -237,11 +237,16 @@ static const struct option options[] = {
 	{}
 };
 
-static void open_all(struct micro *m)
+/* @pool: that was asked for, or NULL */
+static void open_all(struct micro *m, const char *pool)
 {
-	if (!m->pool[0] && !stat_pool_name(m->pool, sizeof(m->pool)))
+	m->c = client_open(NULL);
+	if (!pool && !stat_pool_name(m->pool, sizeof(m->pool)))
 		die("/proc/kvstash/pool: none, or several: say --pool NAME");
-	m->c = store_open(NULL);
+	if (pool && !stat_pool_there(pool))
+		die("--pool: no such pool: %s", pool);
+	if (pool)
+		snprintf(m->pool, sizeof(m->pool), "%s", pool);
 	m->pool_bytes = store_pool_stat(m, "total_bytes");
 	m->results = json_array();
 	bare_open(m);
@@ -250,7 +255,7 @@ static void open_all(struct micro *m)
 int cmd_micro(int argc, char **argv)
 {
 	struct micro m = { .bare = -1, .objects = 1000000 };
-	const char *path = NULL;
+	const char *path = NULL, *pool = NULL;
 	int o;
 
 	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -270,7 +275,7 @@ int cmd_micro(int argc, char **argv)
 			m.small = optarg;
 			break;
 		case 'p':
-			snprintf(m.pool, sizeof(m.pool), "%s", optarg);
+			pool = optarg;
 			break;
 		case 'l':
 			list_ids();
@@ -285,7 +290,7 @@ int cmd_micro(int argc, char **argv)
 	if (optind < argc)
 		die("micro: options only; see --help");
 
-	open_all(&m);
+	open_all(&m, pool);
 	print_heading();
 	for (size_t i = 0; i < NR_GROUPS; i++)
 		if (group_wanted(&m, &groups[i]))

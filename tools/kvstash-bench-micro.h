@@ -88,7 +88,6 @@ void bare_open(struct micro *m);
 double empty_ns(const struct micro *m);
 
 /* store: calls that must succeed */
-struct kvstash *store_open(const char *ns);
 void store_key(__u8 *key, __u64 serial);
 size_t store_key_bytes(const struct state_layout *l);
 void store_key_of(const struct state_layout *l, __u8 *key, __u64 serial);

@@ -30,7 +30,7 @@ struct player *player_create(const struct replay *r, struct tally *tally)
 
 	p->r = r;
 	p->tally = tally;
-	p->c = replay_open(r);
+	p->c = client_open(r->ns);
 	p->keys = xalloc(longest, KEY_BYTES);
 	p->slots = CALL_BYTES / r->block_bytes;
 	if (p->slots > longest)

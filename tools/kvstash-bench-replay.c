@@ -18,20 +18,6 @@
 static __u64 orphans;	/* counted at all rests */
 static struct kvstash *checker;
 
-/* A client of the namespace; ends the program if there is none to be had. */
-struct kvstash *replay_open(const struct replay *r)
-{
-	struct kvstash *c;
-	int err = kvstash_open(&c, NULL, 0);
-
-	if (err)
-		die("%s: %s", KVSTASH_DEVICE, strerror(-err));
-	err = r->ns ? kvstash_bind(c, r->ns) : 0;
-	if (err)
-		die("namespace %s: %s", r->ns, strerror(-err));
-	return c;
-}
-
 static void at_rest(struct replay *r, size_t requests)
 {
 	orphans += orphans_count(r, checker, requests);
@@ -249,7 +235,7 @@ int replay_main(int argc, char **argv, const struct engine *engine)
 	parse(&r, &opt, argc, argv);
 	t = trace_load(opt.path, opt.requests, opt.skip_broken);
 	r.t = t;
-	checker = replay_open(&r);
+	checker = client_open(r.ns);
 	if (engine->start)
 		engine->start(&r, checker);
 	evictions_now(&r, &r.evictions);

@@ -129,8 +129,6 @@ __u64 orphans_count(const struct replay *r, struct kvstash *c, size_t requests);
 void progress_show(const struct replay *r, double seconds);
 void progress_end(const struct replay *r);
 
-struct kvstash *replay_open(const struct replay *r);
-
 static inline void replay_key(const struct replay *r, __u8 *key, __u32 block)
 {
 	pattern_key(key, r->block_bytes, r->t->id[block]);

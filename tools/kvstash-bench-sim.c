@@ -300,7 +300,7 @@ int cmd_simulate(int argc, char **argv)
 	enum policy policy = POLICY_LEAF_LRU;
 	const char *path = NULL;
 	size_t capacity = 0, requests = 0;
-	double percent = 10;
+	double percent = 0;
 	bool json = false, skip = false;
 	struct trace *t;
 	int o;
@@ -338,9 +338,12 @@ int cmd_simulate(int argc, char **argv)
 	if (!path || optind < argc)
 		die("simulate: --trace FILE and options only; see --help");
 
+	if (percent > 0 && capacity)
+		die("simulate: only one of --percent and --capacity may be given");
+
 	t = trace_load(path, requests, skip);
 	if (!capacity)
-		capacity = (size_t)((double)t->unique * percent / 100);
+		capacity = (size_t)((double)t->unique * (percent > 0 ? percent : 10) / 100);
 	if (!capacity)
 		die("the capacity is less than one block");
 	report_put(simulate(t, policy, capacity), json);

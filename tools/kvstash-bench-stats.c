@@ -64,6 +64,20 @@ bool stat_read(const char *dir, const char *file, const char *name, __u64 *val)
 	return ok;
 }
 
+bool stat_pool_there(const char *name)
+{
+	DIR *d = opendir(PROC_ROOT "/pool");
+	struct dirent *e;
+	bool found = false;
+
+	if (!d)
+		return false;
+	while (!found && (e = readdir(d)))
+		found = e->d_name[0] != '.' && !strcmp(e->d_name, name);
+	closedir(d);
+	return found;
+}
+
 /* The name of the only pool */
 bool stat_pool_name(char *buf, size_t len)
 {

@@ -10,19 +10,6 @@
 #define REMOVE_KEYS	4096
 #define KEY_DOMAIN	0x6d6963726fULL
 
-struct kvstash *store_open(const char *ns)
-{
-	struct kvstash *c;
-	int err = kvstash_open(&c, NULL, 0);
-
-	if (err)
-		die("%s: %s", KVSTASH_DEVICE, strerror(-err));
-	err = ns ? kvstash_bind(c, ns) : 0;
-	if (err)
-		die("namespace %s: %s", ns, strerror(-err));
-	return c;
-}
-
 void store_key(__u8 *key, __u64 serial)
 {
 	pattern_key(key, KEY_DOMAIN, serial);

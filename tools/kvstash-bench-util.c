@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* kvstash-bench: memory and numbers */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,11 +101,14 @@ static unsigned int suffix_shift(const char *s)
 	case 'G':
 	case 'g':
 		return 30;
+	case 'T':
+	case 't':
+		return 40;
 	}
 	return 0;
 }
 
-/* A number with K, M or G after it, or the end. */
+/* A decimal number with K, M, G or T after it, or the end. */
 __u64 parse_u64(const char *opt, const char *text, __u64 min, __u64 max)
 {
 	unsigned long long v;
@@ -112,23 +116,28 @@ __u64 parse_u64(const char *opt, const char *text, __u64 min, __u64 max)
 	char *end;
 
 	errno = 0;
-	v = strtoull(text, &end, 0);
+	v = strtoull(text, &end, 10);
 	shift = suffix_shift(end);
-	if (end == text || *text == '-' || errno || end[shift ? 1 : 0])
+	/* it takes blanks and signs, too */
+	if (!isdigit((unsigned char)*text) || end[shift ? 1 : 0])
 		die("%s: '%s' is no number", opt, text);
-	if (v > UINT64_MAX >> shift || v << shift < min || v << shift > max)
+	if (errno || v > UINT64_MAX >> shift || v << shift < min || v << shift > max)
 		die("%s: %s is not between %llu and %llu", opt, text,
 		    min, max);
 	return v << shift;
 }
 
+/* A decimal number above 0, up to 100 */
 double parse_percent(const char *opt, const char *text)
 {
 	char *end;
 	double v = strtod(text, &end);
 
-	if (end == text || *end || !(v > 0 && v <= 100))
-		die("%s: '%s' is no percentage above 0", opt, text);
+	/* it takes hexadecimal ones, and such as "inf", too */
+	if (end == text || *end || text[strspn(text, "0123456789.")])
+		die("%s: '%s' is no number", opt, text);
+	if (!(v > 0 && v <= 100))
+		die("%s: %s is not above 0 and up to 100", opt, text);
 	return v;
 }
 

@@ -39,6 +39,11 @@ void *map_shared(size_t bytes);
 __u64 parse_u64(const char *opt, const char *text, __u64 min, __u64 max);
 double parse_percent(const char *opt, const char *text);
 int finish(int status);
+
+/* client */
+struct kvstash;
+struct kvstash *client_open(const char *ns);
+
 __u64 round_up(__u64 v, __u64 unit);
 
 /* clock: ns since some moment */
@@ -63,6 +68,7 @@ void pattern_spoil(void *buf, size_t len);
 /* stats: files of lines "name value" below /proc/kvstash */
 bool stat_read(const char *dir, const char *file, const char *name, __u64 *val);
 bool stat_pool_name(char *buf, size_t len);
+bool stat_pool_there(const char *name);
 int stat_open(const char *dir, const char *file);
 bool stat_reread(int fd, const char *name, __u64 *val);
 

@@ -910,5 +910,45 @@ lost 2 "$bench" replay --json --no-progress --block-bytes 4096 --requests 5 "$tr
 	lost 2 "$bench" hold bench/h && run 1 exists bench/h
 ok "kvstash-bench: of a run, too"
 
+# numbers and names given to kvstash-bench
+
+# wrong TEXT WORD...: kvstash-bench says so and does nothing
+wrong()
+{
+	local text=$1
+
+	shift
+	bench 2 "$@" && out_is "" && err_has "kvstash-bench: $text"
+}
+
+sim=(simulate --trace "$trace")
+wrong "--percent: 100.5 is not above 0 and up to 100" "${sim[@]}" --percent 100.5 &&
+	wrong "--percent: 0 is not above 0 and up to 100" "${sim[@]}" --percent 0 &&
+	wrong "--percent: '0x10' is no number" "${sim[@]}" --percent 0x10 &&
+	wrong "--percent: 'nan' is no number" "${sim[@]}" --percent nan &&
+	wrong "simulate: only one of --percent and --capacity" \
+		"${sim[@]}" --percent 5 --capacity 3 &&
+	bench 0 "${sim[@]}" --capacity 3 && grep -qx "capacity_blocks *3" "$tmp/out" &&
+	bench 0 "${sim[@]}" --percent 0.5
+ok "kvstash-bench: percentages"
+play=(replay --no-progress "$trace")
+range="is not between 1 and 1073741824"
+wrong "--block-bytes: 1T $range" "${play[@]}" --block-bytes 1T &&
+	wrong "--block-bytes: 99999999999999999999 $range" \
+		"${play[@]}" --block-bytes 99999999999999999999 &&
+	wrong "--block-bytes: 99999999T $range" "${play[@]}" --block-bytes 99999999T &&
+	wrong "--block-bytes: '0x10' is no number" "${play[@]}" --block-bytes 0x10 &&
+	wrong "--block-bytes: ' 1' is no number" "${play[@]}" --block-bytes " 1" &&
+	wrong "--block-bytes: '1KK' is no number" "${play[@]}" --block-bytes 1KK &&
+	wrong "--block-bytes: '-1' is no number" "${play[@]}" --block-bytes -1 &&
+	bench 0 "${play[@]}" --requests 010 --block-bytes 4k && grep -qx "requests *10" "$tmp/out"
+ok "kvstash-bench: numbers"
+wrong "namespace no-such: no such namespace" "${play[@]}" --namespace no-such &&
+	wrong "namespace no-such: no such namespace" hold --namespace no-such k &&
+	wrong "namespace ${name31}0: name empty, too long" hold --namespace "${name31}0" k &&
+	wrong "--pool: no such pool: no-such" micro --pool no-such &&
+	wrong "--pool: no such pool: ../ns/default" micro --pool ../ns/default
+ok "kvstash-bench: namespaces and pools that there are not"
+
 echo "1..$nr"
 [ $failed -eq 0 ]
