@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Build all for a bed, boot the bed, and run a command there.
-#   run-in.sh [-K 6.1|6.12|debug|native|smp] [-n NODES] [-m MEM] [-t SECONDS] [-o LOGDIR] COMMAND...
+#   run-in.sh [-h] [-K 6.1|6.12|debug|native|smp] [-n NODES] [-m MEM] [-t SECONDS] [-o LOGDIR] COMMAND...
 #   6.1, 6.12  Debian's kernels in an emulated machine of two CPUs (default 6.12)
 #   native     User-Mode Linux, at the host's speed, one CPU
 #   debug      the same with KASAN, lockdep, kmemleak and fault injection
@@ -18,13 +18,16 @@ here=$(dirname "$(realpath "$0")")
 . "$here/beds/lib.sh"
 cd "$here/.."
 
+usage() { sed -n '3,15s/^# \?//p' "$0"; }
+
 bed=6.12 opts=() logs='' limit=3600
-while getopts K:n:m:t:o: o; do
+while getopts hK:n:m:t:o: o; do
 	case $o in
 	K) bed=$OPTARG;;
 	n | m | t) opts+=("-$o" "$OPTARG");;
 	o) logs=$OPTARG;;
-	*) sed -n '3,15s/^# \?//p' "$0" >&2; exit 2;;
+	h) usage; exit;;
+	*) usage >&2; exit 2;;
 	esac
 done
 shift $((OPTIND - 1))

@@ -1,20 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Run tests in a bed.   run.sh [-K 6.1|6.12|debug|native|smp] [-T REGEX] [-v]
+# Run tests in a bed.   run.sh [-h] [-K 6.1|6.12|debug|native|smp] [-T REGEX] [-v]
 #   -T  those whose topic/program or topic/program.test matches (grep -E)
 #   -v  with the output of tests that passed, too
-# Prints TAP and a last line "N passed, N failed, N skipped"; fails if a test
-# failed or none ran. Logs: build/logs/BED/; see README.md.
+# Prints TAP, then "# N skipped" and a last line "N passed, N failed"; fails if a
+# test failed or none ran. Logs: build/logs/BED/; see README.md.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 
+usage() { sed -n '3,7s/^# \?//p' "$0"; }
+
 bed=6.12 regex='' verbose=
-while getopts K:T:v o; do
+while getopts hK:T:v o; do
 	case $o in
 	K) bed=$OPTARG;;
 	T) regex=$OPTARG;;
 	v) verbose=-v;;
-	*) sed -n '3,7s/^# \?//p' "$0" >&2; exit 2;;
+	h) usage; exit;;
+	*) usage >&2; exit 2;;
 	esac
 done
 logs=$here/../build/logs/$bed
