@@ -324,7 +324,8 @@ int kvs_layout_add(struct kvs_layout *new, u64 slots, u32 permille, struct kvs_l
  * @permille: share of the pool
  * @r:        out: why not
  *
- * Return: 0 or a negative errno, and then they are as many as before.
+ * Return: 0 or a negative errno, and then they are as many as before (but see
+ * kvs_slots_give_up()).
  */
 int kvs_layout_set(struct kvs_layout *layout, u64 slots, u32 permille,
 		   struct kvstash_result *r)

@@ -645,22 +645,61 @@ static bool claim_enough(struct slot_pass *pass, u64 nr, u64 *held)
 	}
 }
 
+/* Its state goes, or is on its way out by others. */
+static bool slot_gone(struct kvs_slot *slot)
+{
+	return slot_evict_claimed(slot) || READ_ONCE(slot->obj->state) == KVS_DYING;
+}
+
+/* The same, and waits a moment for a reader who came after the claim. */
+static bool slot_gone_soon(struct kvs_slot *slot, unsigned long *left)
+{
+	struct kvs_object *unit = kvs_object_unit(slot->obj);
+
+	while (!slot_gone(slot))
+		if (fatal_signal_pending(current) || unit_stays(unit) ||
+		    kvs_reclaim_wait(slot->layout->ns->pool, left))
+			return false;
+	return true;
+}
+
+/* Make @need of the claimed go, and let the others be. Returns how many did not. */
+static u64 claimed_go(struct slot_pass *pass, u64 need)
+{
+	unsigned long left = KVS_EVICT_WAIT;
+	struct kvs_slot *slot, *next;
+	unsigned int wait;
+	bool gone;
+
+	/* First those for which nobody has to be waited. */
+	for (wait = 0; wait < 2; wait++) {
+		list_for_each_entry_safe(slot, next, &pass->claimed, entry) {
+			gone = need && (wait ? slot_gone_soon(slot, &left) : slot_gone(slot));
+			need -= gone;
+			if (gone || wait || !need)
+				slot_unclaim(slot);
+			cond_resched();
+		}
+	}
+	return need;
+}
+
 /**
  * kvs_slots_give_up() - give slots back to the pool, evicting what is in them
  * @layout: ns->layout_mutex held
  * @nr:     how many, at most as many as there are
  * @r:      out: why not
  *
- * First it is seen that enough can go, so that a refusal has evicted nothing. What
- * is then taken by a reader all the same goes back when he lets go.
+ * First it is seen that enough can go, so that a refusal has evicted nothing; unless
+ * somebody leases, or stays to read, one of those meanwhile: then the others have
+ * gone and their slots with them.
  *
  * Return: 0 or -EBUSY.
  */
 int kvs_slots_give_up(struct kvs_layout *layout, u64 nr, struct kvstash_result *r)
 {
-	struct kvs_slot *slot, *next;
 	struct slot_pass pass;
-	u64 held;
+	u64 held, before;
 
 	pass_begin(&pass, layout);
 	if (!claim_enough(&pass, nr, &held)) {
@@ -668,14 +707,19 @@ int kvs_slots_give_up(struct kvs_layout *layout, u64 nr, struct kvstash_result *
 		return kvs_result(r, -EBUSY, KVSTASH_R_SLOTS_HELD, held);
 	}
 	spin_lock(&layout->lock);
+	before = layout->surplus;
 	layout->surplus += nr;
 	spin_unlock(&layout->lock);
 	kvs_slots_drain(layout);
-	list_for_each_entry_safe(slot, next, &pass.claimed, entry) {
-		if (READ_ONCE(layout->surplus))
-			slot_evict_claimed(slot);
-		slot_unclaim(slot);
-		cond_resched();
-	}
-	return 0;
+
+	spin_lock(&layout->lock);
+	held = layout->surplus - min(before, layout->surplus);
+	spin_unlock(&layout->lock);
+	held = claimed_go(&pass, held);
+	if (!held)
+		return 0;
+	spin_lock(&layout->lock);
+	layout->surplus -= min(held, layout->surplus);
+	spin_unlock(&layout->lock);
+	return kvs_result(r, -EBUSY, KVSTASH_R_SLOTS_HELD, held);
 }

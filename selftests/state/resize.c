@@ -26,7 +26,7 @@ struct resize {
 	__u32 got[READERS];
 };
 
-/* A state is got whole or is not there. */
+/* A state is got whole, or is not there, or not yet. */
 static int resize_reader(void *arg)
 {
 	struct resize *t = arg;
@@ -39,7 +39,7 @@ static int resize_reader(void *arg)
 		struct sst_key k = sst_nth(l, kvr_below(&seed, SLOTS));
 
 		r = sst_get(fd, l, &k, buf);
-		if (r.res && (r.res != -ENOENT || r.reason != KVSTASH_R_MISS))
+		if (r.res && r.res != -ENOENT)
 			return kvr_say("get: %d reason %u", r.res, r.reason);
 		t->got[my_rank] += !r.res;
 		/* nobody has hold of a state for a while, so that all can go */
@@ -56,10 +56,14 @@ static int resize_round(struct kvr_store *s, unsigned long *held)
 	struct kvstash_layout now;
 
 	r = sst_resize(s->fd, l, 0);
+	/* or some of them: those that nobody came to after it was decided */
 	if (r.res == -EBUSY && r.reason == KVSTASH_R_SLOTS_HELD)
 		return 0;
 	if (r.res)
 		return -!!kvr_say("none: %d reason %u", r.res, r.reason);
+	/* what is being read is hidden, and has its slot a moment longer */
+	if (sst_those(s->fd, l, 0, SLOTS))
+		return -!!kvr_say("there is a state without a slot");
 	*held += !!sst_figures(s->fd, l).used;
 	r = sst_resize(s->fd, l, SLOTS);
 	if (r.res)
