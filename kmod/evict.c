@@ -606,19 +606,25 @@ static bool charge_fits(struct kvs_ns *ns, u64 pages, u64 quota, u64 *missing)
 	return true;
 }
 
-/* Pages of @ns that stay, whatever is evicted. What is pinned may be leased, or a state. */
-static u64 ns_fixed_pages(const struct kvs_ns *ns)
+/*
+ * Pages of @ns that stay, whatever is evicted: never more than there are. States may
+ * be pinned, too. Leases are not counted: they outlast what they were taken for.
+ */
+static u64 ns_fixed_pages(struct kvs_ns *ns)
 {
-	s64 slots = atomic64_read(&ns->carved);
+	u64 expires, pinned = atomic64_read(&ns->pinned);
 
-	/* What is charged is in @uncarved before: read late, it is never too small. */
-	smp_rmb();
-	slots -= atomic64_read(&ns->uncarved);
-	return max3(slots, (s64)atomic64_read(&ns->pinned), (s64)atomic64_read(&ns->leased));
+	/* A pin does not outlast the time to live. */
+	if (kvs_ttl_first(ns, &expires) && expires <= ktime_get_ns())
+		pinned = 0;
+	return max_t(u64, atomic64_read(&ns->slot_pages), pinned);
 }
 
-/* Could there be @pages in the pool if all went that may go? */
-static bool pool_could_hold(struct kvs_pool *pool, u64 pages)
+/*
+ * Could there be @pages in the pool if all went that may go? While pages move, as
+ * @generation tells, namespaces were looked at in different moments: they could.
+ */
+static bool pool_could_hold(struct kvs_pool *pool, u64 pages, u64 generation)
 {
 	struct kvs_ns *ns;
 	u64 fixed = 0;
@@ -627,7 +633,7 @@ static bool pool_could_hold(struct kvs_pool *pool, u64 pages)
 	list_for_each_entry_rcu(ns, &pool->namespaces, list)
 		fixed += ns_fixed_pages(ns);
 	rcu_read_unlock();
-	return pages + fixed <= pool->pages;
+	return pages + fixed <= pool->pages || READ_ONCE(pool->generation) != generation;
 }
 
 static u64 quota_pages(const struct kvs_ns *ns)
@@ -709,7 +715,7 @@ int kvs_reclaim_alloc(struct kvs_ns *ns, u64 pages, struct kvs_extents *ext,
 			return 0;
 		if (ret != -ENOSPC)
 			break;
-		if (!direct && !pool_could_hold(pool, pages))
+		if (!direct && !pool_could_hold(pool, pages, generation))
 			break;
 		if (!direct)
 			atomic64_inc(&pool->direct);

@@ -73,7 +73,7 @@ struct kvs_leaves {
  * @leases:    leases
  * @pinned:    pages of what is pinned hard
  * @carved:    pages of slots, or about to be
- * @uncarved:  of these not yet allocated: never less than that
+ * @slot_pages: of these allocated
  * @carving:   of these allocated, and not yet a layout's
  * @moment:    counts the atomic groups that became visible, see struct kvs_view
  * @filling:   groups that lack members
@@ -112,7 +112,7 @@ struct kvs_ns {
 	atomic64_t leases;
 	atomic64_t pinned;
 	atomic64_t carved;
-	atomic64_t uncarved;
+	atomic64_t slot_pages;
 	atomic64_t carving;
 	atomic64_t moment;
 	atomic64_t filling;

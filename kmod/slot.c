@@ -47,6 +47,7 @@ static void slot_destroy(struct kvs_slot *slot, enum kvs_pool_count from)
 	percpu_counter_sub(&ns->pool->meta_bytes, slot_meta(slot));
 	atomic64_sub(layout->slot_pages, &ns->pages);
 	atomic64_sub(layout->slot_pages, &ns->carved);
+	atomic64_sub(layout->slot_pages, &ns->slot_pages);
 	kvs_pool_free(ns->pool, &slot->ext, from);
 	kfree(slot);
 }
@@ -66,7 +67,7 @@ static struct kvs_slot *slot_create(struct kvs_layout *layout, struct kvstash_re
 		return NULL;
 	}
 	percpu_counter_add(&ns->pool->meta_bytes, slot_meta(slot));
-	atomic64_sub(layout->slot_pages, &ns->uncarved);
+	atomic64_add(layout->slot_pages, &ns->slot_pages);
 	atomic64_add(layout->slot_pages, &ns->carving);
 	return slot;
 }
@@ -94,13 +95,11 @@ static int carve_charge(struct kvs_layout *layout, u64 nr, struct kvstash_result
 	    pages > ns->pool->pages - slots_there(layout) * layout->slot_pages)
 		return kvs_result(r, -EFBIG, KVSTASH_R_TOO_LARGE,
 				  ns->pool->pages << KVS_PAGE_SHIFT);
-	atomic64_add(pages, &ns->uncarved);
-	if (!kvs_ns_charge(&ns->carved, pages, min(limit, quota), &missing))
-		return 0;
-	atomic64_sub(pages, &ns->uncarved);
-	return kvs_result(r, -EDQUOT,
-			  quota < limit ? KVSTASH_R_QUOTA_BYTES : KVSTASH_R_SLOT_QUOTA,
-			  missing << KVS_PAGE_SHIFT);
+	if (kvs_ns_charge(&ns->carved, pages, min(limit, quota), &missing))
+		return kvs_result(r, -EDQUOT,
+				  quota < limit ? KVSTASH_R_QUOTA_BYTES : KVSTASH_R_SLOT_QUOTA,
+				  missing << KVS_PAGE_SHIFT);
+	return 0;
 }
 
 /**
@@ -140,7 +139,6 @@ int kvs_slots_carve(struct kvs_layout *layout, u64 nr, struct kvstash_result *r)
 		if (r->reason == KVSTASH_R_NO_SPACE || r->reason == KVSTASH_R_QUOTA_BYTES)
 			r->detail += (nr - got - 1) * layout->slot_pages << KVS_PAGE_SHIFT;
 		atomic64_sub((nr - got) * layout->slot_pages, &ns->carved);
-		atomic64_sub((nr - got) * layout->slot_pages, &ns->uncarved);
 		list_for_each_entry_safe(slot, next, &slots, entry) {
 			atomic64_sub(layout->slot_pages, &ns->carving);
 			slot_destroy(slot, KVS_POOL_IN_FLIGHT);
@@ -201,10 +199,16 @@ static struct kvs_slot *slot_pop(struct kvs_layout *layout)
 	return slot;
 }
 
-/** kvs_slots_drain() - give the free slots that are too many back to the pool */
-void kvs_slots_drain(struct kvs_layout *layout)
+/**
+ * kvs_slots_drain() - give the free slots that are too many back to the pool
+ * @layout: whose
+ *
+ * Return: how many.
+ */
+u64 kvs_slots_drain(struct kvs_layout *layout)
 {
 	struct kvs_slot *slot;
+	u64 nr = 0;
 
 	do {
 		spin_lock(&layout->lock);
@@ -216,8 +220,10 @@ void kvs_slots_drain(struct kvs_layout *layout)
 		spin_unlock(&layout->lock);
 		if (slot)
 			slot_destroy(slot, KVS_POOL_SLOTS);
+		nr += !!slot;
 		cond_resched();
 	} while (slot);
+	return nr;
 }
 
 /**
@@ -609,7 +615,8 @@ int kvs_slot_take(struct kvs_layout *layout, struct kvs_slot **out, struct kvsta
 
 	do {
 		spin_lock(&layout->lock);
-		*out = slot_pop(layout);
+		/* Those that were given up are not to be had. */
+		*out = layout->nr_free > layout->surplus ? slot_pop(layout) : NULL;
 		slots = layout->nr_carved - layout->surplus;
 		if (*out)
 			kvs_pool_move(layout->ns->pool, layout->slot_pages, KVS_POOL_SLOTS,
@@ -624,7 +631,10 @@ int kvs_slot_take(struct kvs_layout *layout, struct kvs_slot **out, struct kvsta
 	return kvs_result(r, ret, KVSTASH_R_NO_SLOT, slots);
 }
 
-/* Claim states until @nr slots are free or can be; false if there are not so many. */
+/*
+ * Claim states until @nr slots are free or can be, and count them as given up; false
+ * if there are not so many.
+ */
 static bool claim_enough(struct slot_pass *pass, u64 nr, u64 *held)
 {
 	struct kvs_layout *layout = pass->layout;
@@ -635,6 +645,8 @@ static bool claim_enough(struct slot_pass *pass, u64 nr, u64 *held)
 		spin_lock(&layout->lock);
 		have = layout->nr_free + pass->nr;
 		slots = layout->nr_carved - layout->surplus;
+		if (have >= nr)
+			layout->surplus += nr;
 		spin_unlock(&layout->lock);
 		*held = slots - min(have, slots);
 		if (have >= nr || !more)
@@ -645,10 +657,11 @@ static bool claim_enough(struct slot_pass *pass, u64 nr, u64 *held)
 	}
 }
 
-/* Its state goes, or is on its way out by others. */
+/* Its state goes, or is on its way out by others, maybe with its group. */
 static bool slot_gone(struct kvs_slot *slot)
 {
-	return slot_evict_claimed(slot) || READ_ONCE(slot->obj->state) == KVS_DYING;
+	return slot_evict_claimed(slot) || READ_ONCE(slot->obj->state) == KVS_DYING ||
+	       READ_ONCE(kvs_object_unit(slot->obj)->state) == KVS_DYING;
 }
 
 /* The same, and waits a moment for a reader who came after the claim. */
@@ -674,6 +687,9 @@ static u64 claimed_go(struct slot_pass *pass, u64 need)
 	/* First those for which nobody has to be waited. */
 	for (wait = 0; wait < 2; wait++) {
 		list_for_each_entry_safe(slot, next, &pass->claimed, entry) {
+			/* Those that others gave back count, too. */
+			if (!READ_ONCE(pass->layout->surplus))
+				need = 0;
 			gone = need && (wait ? slot_gone_soon(slot, &left) : slot_gone(slot));
 			need -= gone;
 			if (gone || wait || !need)
@@ -699,27 +715,18 @@ static u64 claimed_go(struct slot_pass *pass, u64 need)
 int kvs_slots_give_up(struct kvs_layout *layout, u64 nr, struct kvstash_result *r)
 {
 	struct slot_pass pass;
-	u64 held, before;
+	u64 held, drained;
 
 	pass_begin(&pass, layout);
 	if (!claim_enough(&pass, nr, &held)) {
 		pass_end(&pass);
 		return kvs_result(r, -EBUSY, KVSTASH_R_SLOTS_HELD, held);
 	}
+	drained = kvs_slots_drain(layout);
+	held = claimed_go(&pass, nr - min(nr, drained));
 	spin_lock(&layout->lock);
-	before = layout->surplus;
-	layout->surplus += nr;
+	held = min(held, layout->surplus);
+	layout->surplus -= held;
 	spin_unlock(&layout->lock);
-	kvs_slots_drain(layout);
-
-	spin_lock(&layout->lock);
-	held = layout->surplus - min(before, layout->surplus);
-	spin_unlock(&layout->lock);
-	held = claimed_go(&pass, held);
-	if (!held)
-		return 0;
-	spin_lock(&layout->lock);
-	layout->surplus -= min(held, layout->surplus);
-	spin_unlock(&layout->lock);
-	return kvs_result(r, -EBUSY, KVSTASH_R_SLOTS_HELD, held);
+	return held ? kvs_result(r, -EBUSY, KVSTASH_R_SLOTS_HELD, held) : 0;
 }

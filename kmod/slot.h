@@ -39,7 +39,7 @@ struct kvs_slot {
 int kvs_slots_carve(struct kvs_layout *layout, u64 nr, struct kvstash_result *r);
 int kvs_slots_grow(struct kvs_layout *layout, u64 nr, struct kvstash_result *r);
 int kvs_slots_give_up(struct kvs_layout *layout, u64 nr, struct kvstash_result *r);
-void kvs_slots_drain(struct kvs_layout *layout);
+u64 kvs_slots_drain(struct kvs_layout *layout);
 int kvs_slot_take(struct kvs_layout *layout, struct kvs_slot **out, struct kvstash_result *r);
 void kvs_slot_give(struct kvs_slot *slot, enum kvs_pool_count from);
 void kvs_slot_list(struct kvs_object *obj);

@@ -232,7 +232,10 @@ static int write_create(struct kvs_write *write, const struct kvs_identity *id,
 	struct kvs_object *parent, *obj;
 	int ret;
 
-	ret = write_parent(id, &parent, there, r);
+	/* Before an object goes for this one. A state's pages are its slot's. */
+	ret = id->layout ? 0 : kvs_reclaim_check(id->key.ns, kvs_pages(write->len), r);
+	if (!ret)
+		ret = write_parent(id, &parent, there, r);
 	if (ret)
 		return ret;
 	/* A group that was made for this one is to go with it. */
@@ -406,13 +409,13 @@ int kvs_write_begin(struct kvs_client *client, const struct kvs_identity *id,
 		    unsigned int part, u64 len, bool handle, struct kvs_write **out,
 		    struct kvstash_result *r)
 {
+	struct kvs_ns *ns = id->key.ns;
 	struct kvs_write *write;
 	int ret;
 
-	/* A state's pages are its slot's. */
-	ret = id->layout ? 0 : kvs_reclaim_check(id->key.ns, kvs_pages(len), r);
-	if (ret)
-		return ret;
+	if (kvs_pages(len) > ns->pool->pages)
+		return kvs_result(r, -EFBIG, KVSTASH_R_TOO_LARGE,
+				  ns->pool->pages << KVS_PAGE_SHIFT);
 	do {
 		if (fatal_signal_pending(current))
 			return kvs_result(r, -EINTR, KVSTASH_R_INTERRUPTED, 0);

@@ -234,4 +234,31 @@ TEST_F(store, no_lease_of_an_incomplete_group)
 	}
 }
 
+/*
+ * A lease outlasts the members that were leased with it: their bytes are free, and
+ * others can have them, however often that was.
+ */
+TEST_F(store, I3_lease_holds_back_no_more_than_its_object)
+{
+	struct grp g = { .key = { 9, 1 }, .len = KVL_PIECE, .members = 3 };
+	struct kvr_obj large = { .key = { 9, 2 }, .parts = 1, .len = 6 * KVL_PIECE };
+	struct kvr_store *s = &self->s;
+	struct kvr_obj o = grp_member(&g, 0);
+	struct kvstash_handle h;
+
+	kvr_store_make(_metadata, s, KVL_POOL, NULL);
+	KVT_OK(grp_put_all(s->fd, &g, buf));
+	KVT_OK(kvl_lease(s->fd, &o, &h));
+	for (unsigned int i = 0; i < 20; i++) {
+		KVT_OK(grp_remove_member(s->fd, &g, 1, KVSTASH_KEYS_MEMBER));
+		KVT_OK(grp_put(s->fd, &g, 1, buf));
+	}
+	KVT_OK(kvl_put_pieces(s->fd, 1, 0, 8, buf));
+	KVT_OK(grp_remove(s->fd, &g));
+	EXPECT_EQ(KVL_PIECE, kvr_pool(s, "held_bytes"));
+	KVT_OK(kvl_put_pieces(s->fd, 1, 8, 7, buf));
+	KVT_OK(kvr_put(s->fd, &large, buf));
+	KVT_OK(kvl_get(s->fd, &h, &o, buf));
+}
+
 TEST_HARNESS_MAIN

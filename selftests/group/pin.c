@@ -80,23 +80,18 @@ TEST_F(store, soft_last_hard_never)
 
 /*
  * Pieces 0 to 7 fill the pool, and then the quota in a larger one. What does not fit
- * beside one that is pinned hard, or leased, is refused, and the others are still
- * there; a byte less, and they go.
+ * beside one that is pinned hard is refused, and the others are still there; a byte
+ * less, and they go.
  */
-static void no_room_beside(struct __test_metadata *_metadata, struct kvr_store *s, bool quota,
-			   bool leased)
+static void no_room_beside(struct __test_metadata *_metadata, struct kvr_store *s, bool quota)
 {
-	struct kvr_obj large = { .key = { 2, 0 }, .parts = 1 }, stays = kvl_piece(1, 1);
+	struct kvr_obj large = { .key = { 2, 0 }, .parts = 1 };
 	struct kvt_ns_args ns = { .quota_bytes = KVL_POOL };
-	struct kvstash_handle h;
 	struct kvstash_result r;
 
 	kvr_store_make(_metadata, s, quota ? 2 * KVL_POOL : KVL_POOL, quota ? &ns : NULL);
 	KVT_OK(kvl_put_pieces(s->fd, 1, 0, 8, buf));
-	if (leased)
-		KVT_OK(kvl_lease(s->fd, &stays, &h));
-	else
-		KVT_OK(pin(s->fd, &stays, KVSTASH_PIN_HARD));
+	KVT_OK(pin_piece(s->fd, 1, 1, KVSTASH_PIN_HARD));
 	large.len = 7 * KVL_PIECE + 1;
 	r = kvr_put(s->fd, &large, buf);
 	if (quota)
@@ -109,13 +104,37 @@ static void no_room_beside(struct __test_metadata *_metadata, struct kvr_store *
 	large.len = 7 * KVL_PIECE;
 	KVT_OK(kvr_put(s->fd, &large, buf));
 	EXPECT_EQ(1, kvr_count_visible(s->fd, 1, 0, 8));
-	kvr_store_end(_metadata, s);
 }
 
-TEST_F(store, what_does_not_fit_beside_what_stays_evicts_nothing)
+TEST_F(store, what_does_not_fit_beside_a_pin_evicts_nothing)
 {
-	for (unsigned int i = 0; i < 4; i++)
-		no_room_beside(_metadata, &self->s, i & 1, i & 2);
+	no_room_beside(_metadata, &self->s, false);
+}
+
+TEST_F(store, I10_what_does_not_fit_the_quota_beside_a_pin_evicts_nothing)
+{
+	no_room_beside(_metadata, &self->s, true);
+}
+
+/* A pin does not outlast the time to live: what it held back can be had at once. */
+TEST_F(store, expired_pin_holds_nothing_back)
+{
+	struct kvr_obj o = { .key = { 7, 0 }, .parts = 1, .len = 2 * KVL_PIECE };
+	struct kvr_obj large = { .key = { 8, 0 }, .parts = 1, .len = 7 * KVL_PIECE };
+	struct kvr_store *s = &self->s;
+	struct kvstash_put e;
+
+	kvr_store_make(_metadata, s, KVL_POOL, NULL);
+	kvr_fill(&o, 0, buf);
+	kvr_prep(&e, &o, 0, buf);
+	e.ttl_ms = 1;
+	KVT_OK(kvt_put_one(s->fd, &e));
+	/* it may have gone by then, and holds nothing back in that case either */
+	pin(s->fd, &o, KVSTASH_PIN_HARD);
+	KVT_OK(kvl_put_pieces(s->fd, 1, 0, 6, buf));
+	while (!kvr_exists(s->fd, &o, NULL).res)
+		;
+	KVT_OK(kvr_put(s->fd, &large, buf));
 }
 
 /* Unpinned it is as any other. */
