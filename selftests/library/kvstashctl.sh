@@ -15,24 +15,8 @@ trace=$here/../../tools/traces/excerpt.jsonl
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-nr=0
-failed=0
-
-# ok NAME: the last command's status is the result
-ok()
-{
-	local status=$?
-
-	nr=$((nr + 1))
-	if [ $status -eq 0 ]; then
-		echo "ok $nr $1"
-	else
-		failed=$((failed + 1))
-		echo "not ok $nr $1"
-		sed 's/^/# out: /' "$tmp/out" | head -20 | cut -c1-300
-		sed 's/^/# err: /' "$tmp/err" | head -20 | cut -c1-300
-	fi
-}
+# shellcheck source=selftests/include/ok.sh
+. "$here/../include/ok.sh"
 
 # call CODE PROGRAM WORD...: it ends with CODE; out and err are kept
 call()

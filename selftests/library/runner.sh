@@ -7,23 +7,8 @@ set -u
 tests=$(dirname "$(realpath "$0")")/..
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-nr=0
-failed=0
-
-# ok NAME: the last command's status is the result
-ok()
-{
-	local status=$?
-
-	nr=$((nr + 1))
-	if [ $status -eq 0 ]; then
-		echo "ok $nr $1"
-	else
-		failed=$((failed + 1))
-		sed 's/^/# /' "$tmp/out" "$tmp/err" | head -20
-		echo "not ok $nr $1"
-	fi
-}
+# shellcheck source=selftests/include/ok.sh
+. "$tests/include/ok.sh"
 
 # tap CODE: beds/tap.sh, of what is on standard input, ends with CODE
 tap()
